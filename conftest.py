@@ -1,0 +1,8 @@
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _doctest_directory(request: pytest.FixtureRequest) -> None:
+    # Docstring examples write files by plain names, as a reader of them would.
+    if isinstance(request.node, pytest.DoctestItem):
+        request.getfixturevalue("monkeypatch").chdir(request.getfixturevalue("tmp_path"))

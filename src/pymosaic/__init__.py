@@ -1,0 +1,45 @@
+"""Mosaic v1 files for Python: tables with thousands to hundreds of thousands of columns."""
+
+from importlib.metadata import version as _version
+
+from pymosaic.errors import (
+    ColumnNotFoundError,
+    CorruptFileError,
+    InvalidDataError,
+    InvalidOptionError,
+    LimitExceededError,
+    MosaicError,
+    UnsupportedFeatureError,
+    WriterClosedError,
+)
+from pymosaic.limits import Limits
+from pymosaic.metadata import BucketMetadata, ColumnMetadata, FileMetadata, RowGroupMetadata
+from pymosaic.reader import MosaicFile, read_metadata, read_schema, read_table
+from pymosaic.statistics import ColumnStatistics
+from pymosaic.writer import MosaicWriter, write_table
+
+__version__ = _version("pymosaic")
+
+__all__ = [
+    "BucketMetadata",
+    "ColumnMetadata",
+    "ColumnNotFoundError",
+    "ColumnStatistics",
+    "CorruptFileError",
+    "FileMetadata",
+    "InvalidDataError",
+    "InvalidOptionError",
+    "LimitExceededError",
+    "Limits",
+    "MosaicError",
+    "MosaicFile",
+    "MosaicWriter",
+    "RowGroupMetadata",
+    "UnsupportedFeatureError",
+    "WriterClosedError",
+    "__version__",
+    "read_metadata",
+    "read_schema",
+    "read_table",
+    "write_table",
+]

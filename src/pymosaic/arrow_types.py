@@ -1,0 +1,75 @@
+"""Arrow <-> Mosaic types, in one table.
+
+============================================= ======================= ==========================
+Arrow in                                      Mosaic                  Arrow out
+============================================= ======================= ==========================
+bool                                          BOOLEAN                 bool
+int8, int16, int32, int64                     TINYINT … BIGINT        same
+uint8, uint16, uint32                         SMALLINT, INTEGER,      int16, int32, int64
+                                              BIGINT
+uint64                                        DECIMAL(20, 0)          decimal128(20, 0)
+float16, float                                FLOAT                   float
+double                                        DOUBLE                  double
+date32, date64                                DATE                    date32
+string, large_string, string_view, null       STRING                  string
+binary, large_binary, binary_view,            BYTES                   binary
+fixed_size_binary
+decimal32/64/128, decimal256 to 38 digits     DECIMAL(p, s)           decimal128(p, s)
+time32[s], time32[ms], time64 on whole        TIME(3)                 time32[ms]
+milliseconds
+timestamp[s], timestamp[ms]                   TIMESTAMP(3)            timestamp[ms]
+timestamp[us], timestamp[ns]                  TIMESTAMP(6), (9)       timestamp[us], [ns]
+struct<millis: int64, nanos_of_milli: int32>  TIMESTAMP(9)            timestamp[ns]
+timestamp with a time zone                    TIMESTAMP_LTZ(p), zone  same, zone kept
+list, large_list, fixed_size_list, list_view  ARRAY                   list
+map with a scalar key                         MAP                     map
+dictionary, run_end_encoded, extension        that of their values    that of their values
+(read only)                                   CHAR, VARCHAR           string
+(read only)                                   BINARY, VARBINARY       binary
+============================================= ======================= ==========================
+
+The loops that carry this out are :mod:`pymosaic.kernels.arrow_source` (in) and
+:mod:`pymosaic.kernels.arrow_export` (out); both work on Arrow format strings, so that a wide
+schema never becomes a Python object per column.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import pyarrow as pa
+
+from pymosaic.errors import UnsupportedFeatureError
+
+__all__ = ["refuse_type"]
+
+
+def _advice(data_type: pa.DataType) -> str:
+    if pa.types.is_struct(data_type):
+        return "make its fields columns of their own, for example with Table.flatten()"
+    if pa.types.is_union(data_type):
+        return "split it into one column per member type"
+    if pa.types.is_duration(data_type):
+        return "cast it to int64"
+    if pa.types.is_interval(data_type):
+        return "split it into integer columns"
+    if pa.types.is_decimal256(data_type):
+        return "the format holds up to 38 digits: cast it to decimal128, or to string"
+    if pa.types.is_map(data_type) and pa.types.is_nested(data_type.key_type):
+        return "keys of a map must be scalars"
+    if pa.types.is_map(data_type):
+        return "its keys or values are of a type the format does not have; " + _advice(
+            data_type.item_type
+        )
+    if pa.types.is_nested(data_type) and data_type.num_fields == 1:
+        return "its elements are of a type the format does not have; " + _advice(
+            data_type.field(0).type
+        )
+    return "cast it to a type that the format has"
+
+
+def refuse_type(name: str, data_type: pa.DataType) -> NoReturn:
+    """Raise the error for a column whose type the format cannot hold."""
+    raise UnsupportedFeatureError(
+        f"column {name!r} of type {data_type} cannot be stored: {_advice(data_type)}"
+    )

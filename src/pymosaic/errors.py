@@ -1,0 +1,109 @@
+"""The error tree: each class says whose fault it is.
+
+====================== ==================== ==========================================
+class                  also a               whose fault
+====================== ==================== ==========================================
+CorruptFileError       ValueError           the file breaks the format
+UnsupportedFeatureError NotImplementedError the file or the data wants what we lack
+LimitExceededError     ValueError           the file (or data) is larger than ``Limits``
+ColumnNotFoundError    KeyError             the caller named a column that is not there
+InvalidDataError       ValueError           the caller's data does not fit the schema
+InvalidOptionError     ValueError           the caller gave an option a wrong value
+WriterClosedError      ValueError           the caller used a closed or aborted writer
+====================== ==================== ==========================================
+
+I/O exceptions of the caller's own files and file systems are never wrapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = [
+    "ColumnNotFoundError",
+    "CorruptFileError",
+    "InvalidDataError",
+    "InvalidOptionError",
+    "LimitExceededError",
+    "MosaicError",
+    "UnsupportedFeatureError",
+    "WriterClosedError",
+    "located",
+]
+
+
+class MosaicError(Exception):
+    """Base class of every error that pymosaic raises on its own account."""
+
+
+class _LocatedError(MosaicError):
+    """An error that knows its place: path, structure and byte offset inside the structure."""
+
+    def __init__(
+        self,
+        reason: str,
+        path: str | None = None,
+        structure: str | None = None,
+        offset: int | None = None,
+    ) -> None:
+        super().__init__(reason, path, structure, offset)
+        self.reason = reason
+        self.path = path
+        self.structure = structure
+        self.offset = offset
+
+    def __reduce__(self) -> tuple[type, tuple[str, str | None, str | None, int | None]]:
+        return type(self), (self.reason, self.path, self.structure, self.offset)
+
+    def __str__(self) -> str:
+        place = [part for part in (self.path, self.structure) if part]
+        if self.offset is not None:
+            place.append(f"byte {self.offset}")
+        return f"{', '.join(place)}: {self.reason}" if place else self.reason
+
+
+class CorruptFileError(_LocatedError, ValueError):
+    """The bytes are not a legal Mosaic file.
+
+    ``offset`` counts from the start of ``structure`` (after decompression, where it is compressed).
+    """
+
+
+class UnsupportedFeatureError(_LocatedError, NotImplementedError):
+    """The file uses, or the data needs, something that pymosaic (or the format) does not offer."""
+
+
+class LimitExceededError(_LocatedError, ValueError):
+    """A declared or real size is above a cap in :class:`pymosaic.Limits`."""
+
+
+class ColumnNotFoundError(MosaicError, KeyError):
+    """A requested column name or pattern matches nothing."""
+
+    def __str__(self) -> str:
+        # KeyError shows repr(args[0]); a sentence should read as one.
+        return str(self.args[0]) if self.args else ""
+
+
+class InvalidDataError(MosaicError, ValueError):
+    """Data handed to a writer breaks the schema it was opened with, or cannot be stored exactly."""
+
+
+class InvalidOptionError(MosaicError, ValueError):
+    """An option has a wrong type or value; the message names the option."""
+
+
+class WriterClosedError(MosaicError, ValueError):
+    """The writer or file is closed, or a failed batch has aborted it."""
+
+
+@contextmanager
+def located(path: str | None) -> Iterator[None]:
+    """Add ``path`` to errors raised inside that do not know theirs yet."""
+    try:
+        yield
+    except _LocatedError as error:
+        if error.path is None:
+            error.path = path
+        raise

@@ -1,0 +1,13 @@
+"""The format in code: one module per on-disk structure, each with its byte table.
+
+A file, from its first byte::
+
+    row group 0:  bucket 0 | bucket 1 | …
+    row group 1:  bucket 0 | bucket 1 | …
+    …
+    schema block        what columns there are          schema_block
+    row group index     where buckets are, statistics   row_group_index
+    footer (32 bytes)   where the two above are         footer
+
+The schema block and buckets are blocks: raw bytes or one zstd frame (``block``).
+"""

@@ -1,0 +1,79 @@
+"""A block: raw bytes, or exactly one zstd frame that states its content size.
+
+Schema block, monolithic bucket and page are blocks. The size a structure declares for its block
+must be the size the frame states: ``zstandard`` would allocate the latter unasked.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import zstandard
+
+from pymosaic.errors import CorruptFileError, LimitExceededError
+from pymosaic.limits import Limits
+
+__all__ = ["Compressor", "decompress"]
+
+# zstd's densest content is a run: 128 KiB from 4 bytes. Twice that is a forged size.
+_MAX_RATIO = 65536
+_ALWAYS_PLAUSIBLE = 1 << 20
+_contexts = threading.local()
+
+
+def _decompressor() -> zstandard.ZstdDecompressor:
+    context: zstandard.ZstdDecompressor | None = getattr(_contexts, "decompressor", None)
+    if context is None:
+        context = _contexts.decompressor = zstandard.ZstdDecompressor()
+    return context
+
+
+def decompress(
+    data: bytes | memoryview, declared_size: int, structure: str, limits: Limits
+) -> bytes:
+    """Decompress one zstd frame of exactly ``declared_size`` bytes of content."""
+    if declared_size > limits.max_block_bytes:
+        raise LimitExceededError(
+            f"a block of {declared_size} bytes is above Limits.max_block_bytes "
+            f"({limits.max_block_bytes})",
+            structure=structure,
+        )
+    if declared_size > max(len(data) * _MAX_RATIO, _ALWAYS_PLAUSIBLE):
+        raise CorruptFileError(
+            f"{len(data)} bytes cannot hold the declared {declared_size}", structure=structure
+        )
+    try:
+        stated_size = zstandard.frame_content_size(data)
+        if stated_size not in (declared_size, -1):
+            raise CorruptFileError(
+                f"declares {declared_size} bytes, but its zstd frame has {stated_size}",
+                structure=structure,
+            )
+        content = _decompressor().decompress(
+            data, max_output_size=declared_size, allow_extra_data=False
+        )
+    except zstandard.ZstdError as error:
+        raise CorruptFileError(f"zstd: {error}", structure=structure) from error
+    if len(content) != declared_size:
+        raise CorruptFileError(
+            f"declares {declared_size} bytes, but has {len(content)}", structure=structure
+        )
+    return content
+
+
+class Compressor:
+    """Compresses blocks at one level; each thread has its own zstd context."""
+
+    def __init__(self, level: int, checksum: bool) -> None:
+        self._level = level
+        self._checksum = checksum
+        self._contexts = threading.local()
+
+    def compress(self, data: bytes) -> bytes:
+        """One zstd frame."""
+        context: zstandard.ZstdCompressor | None = getattr(self._contexts, "compressor", None)
+        if context is None:
+            context = self._contexts.compressor = zstandard.ZstdCompressor(
+                level=self._level, write_checksum=self._checksum, write_content_size=True
+            )
+        return context.compress(data)

@@ -1,0 +1,103 @@
+"""The footer: the last 32 bytes of a file, big-endian.
+
+====== ==== ==================================================
+offset size field
+====== ==== ==================================================
+0      8    index offset: where the row group index starts
+8      8    schema offset: where the schema block starts
+16     4    number of buckets
+20     4    number of row groups
+24     1    compression: 0 none, 1 zstd
+25     1    version: 1
+26     2    reserved: written 0, not looked at
+28     4    magic: ``MOSA``
+====== ==== ==================================================
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from pymosaic.errors import CorruptFileError, UnsupportedFeatureError
+
+__all__ = ["FOOTER_SIZE", "MAGIC", "VERSION", "Footer"]
+
+_LAYOUT = struct.Struct(">QQIIBBH4s")
+FOOTER_SIZE = _LAYOUT.size
+MAGIC = b"MOSA"
+VERSION = 1
+_COMPRESSION_NONE = 0
+_COMPRESSION_ZSTD = 1
+# The schema block starts with its own length.
+_SCHEMA_PREFIX = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """A parsed footer; :meth:`parse` has checked all that can be checked without the file."""
+
+    index_offset: int
+    schema_offset: int
+    num_buckets: int
+    num_row_groups: int
+    compressed: bool
+
+    @classmethod
+    def parse(cls, data: bytes | memoryview, file_size: int) -> Footer:
+        """Read the last 32 bytes of a file of ``file_size`` bytes.
+
+        Checked: magic, version, compression, and that schema block, index and footer follow each
+        other inside the file. Not checked here: the bucket count, which the schema block repeats.
+        """
+        if len(data) < FOOTER_SIZE:
+            raise CorruptFileError(
+                f"the file has {file_size} bytes, a Mosaic file has at least {FOOTER_SIZE}",
+                structure="footer",
+            )
+        fields = _LAYOUT.unpack(data[-FOOTER_SIZE:])
+        index_offset, schema_offset, num_buckets, num_row_groups, compression, version = fields[:6]
+        if fields[7] != MAGIC:
+            raise CorruptFileError(
+                "not a Mosaic file: it does not end with the magic bytes MOSA",
+                structure="footer",
+                offset=28,
+            )
+        if version != VERSION:
+            raise UnsupportedFeatureError(
+                f"format version {version}; this reader knows version {VERSION}",
+                structure="footer",
+                offset=25,
+            )
+        if compression not in (_COMPRESSION_NONE, _COMPRESSION_ZSTD):
+            raise UnsupportedFeatureError(
+                f"unknown compression {compression}", structure="footer", offset=24
+            )
+        if not schema_offset + _SCHEMA_PREFIX <= index_offset <= file_size - FOOTER_SIZE:
+            raise CorruptFileError(
+                f"schema block at {schema_offset} and index at {index_offset} do not fit a file "
+                f"of {file_size} bytes",
+                structure="footer",
+                offset=0,
+            )
+        return cls(
+            index_offset,
+            schema_offset,
+            num_buckets,
+            num_row_groups,
+            compression == _COMPRESSION_ZSTD,
+        )
+
+    def emit(self) -> bytes:
+        """The 32 bytes."""
+        compression = _COMPRESSION_ZSTD if self.compressed else _COMPRESSION_NONE
+        return _LAYOUT.pack(
+            self.index_offset,
+            self.schema_offset,
+            self.num_buckets,
+            self.num_row_groups,
+            compression,
+            VERSION,
+            0,
+            MAGIC,
+        )

@@ -1,0 +1,60 @@
+"""The schema block: what columns there are, in name order.
+
+On disk: 4 bytes big-endian = length of the content, then the content as a block.
+
+Content:
+
+================================ ==========================================================
+field                            encoding
+================================ ==========================================================
+number of columns                varint
+number of buckets                varint
+name encoding                    1 byte: 1 = byte pairs and front coding, else front coding
+rules, with name encoding 1      varint count, then 2 bytes each: left and right symbol
+per column                       varint bytes shared with the name before, varint suffix
+                                 length, suffix, type descriptor
+original order                   per column in the user's order: its position in this list,
+                                 as zigzag varint difference to the one before
+================================ ==========================================================
+
+Type descriptor: type id, nullable (1 byte each), then for CHAR, VARCHAR, BINARY, VARBINARY a
+varint length; for TIME and TIMESTAMP a varint precision; for TIMESTAMP_LTZ that and the zone
+(varint length, UTF-8); for DECIMAL varint precision and scale (32-bit two's complement); for
+ARRAY the element's name and descriptor; for MAP the name of the entries, then name and descriptor
+of key and value.
+"""
+
+from __future__ import annotations
+
+from pymosaic.errors import CorruptFileError
+from pymosaic.format.block import Compressor, decompress
+from pymosaic.kernels import schema_content
+from pymosaic.kernels.catalog import Catalog
+from pymosaic.limits import Limits
+
+__all__ = ["emit", "parse"]
+
+_PREFIX = 4
+_STRUCTURE = "schema block"
+
+
+def parse(data: bytes | memoryview, compressed: bool, limits: Limits) -> Catalog:
+    """Read a schema block, prefix included."""
+    declared_size = int.from_bytes(data[:_PREFIX], "big")
+    content: bytes | memoryview
+    if compressed:
+        content = decompress(data[_PREFIX:], declared_size, _STRUCTURE, limits)
+    else:
+        content = data[_PREFIX:]
+        if len(content) != declared_size:
+            raise CorruptFileError(
+                f"declares {declared_size} bytes, but has {len(content)}", structure=_STRUCTURE
+            )
+    return schema_content.parse(content, limits)
+
+
+def emit(catalog: Catalog, compressor: Compressor | None) -> bytes:
+    """The schema block of a catalog, prefix included."""
+    content = schema_content.emit(catalog)
+    block = content if compressor is None else compressor.compress(content)
+    return len(content).to_bytes(_PREFIX, "big") + block

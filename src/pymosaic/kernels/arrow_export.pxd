@@ -1,0 +1,46 @@
+"""Arrow data on its way out: schemas and arrays through the Arrow C data interface."""
+
+from libc.stdint cimport int64_t, uint8_t
+
+from pymosaic.kernels.arrow_abi cimport ArrowArray
+from pymosaic.kernels.catalog cimport Catalog
+
+
+cdef struct Chunk:
+    Chunk* next
+
+
+cdef struct Arena:
+    # Memory of one bucket's arrays; each exported array holds a reference.
+    int64_t references
+    Chunk* chunks
+    uint8_t* free_start
+    int64_t free_bytes
+    int64_t next_chunk
+    uint8_t* zeros        # shared by columns that are all null
+    int64_t zeros_size
+
+
+cdef class MemoryBudget:
+    cdef int64_t left
+
+    cdef int take(self, int64_t size) except -1 nogil
+
+
+cdef Arena* new_arena() except NULL nogil
+cdef void release_arena(Arena* arena) noexcept nogil
+cdef uint8_t* arena_allocate(Arena* arena, int64_t size, MemoryBudget budget) except NULL nogil
+cdef int start_array(
+    ArrowArray* array, Arena* arena, int64_t length, int num_buffers, int num_children,
+    MemoryBudget budget) except -1 nogil
+
+
+cdef class BatchExport:
+    cdef:
+        readonly Catalog catalog
+        object positions           # sorted positions of the columns, in output order
+        readonly int64_t num_rows
+        int64_t num_columns
+        ArrowArray* columns        # one per output column; NULL once exported
+
+    cdef ArrowArray* slot(self, int64_t index) except NULL nogil

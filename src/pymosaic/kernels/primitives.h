@@ -1,0 +1,144 @@
+/* What Cython cannot say: byte order, bit counts, atomics, 128-bit integers, UTF-8. */
+#ifndef PYMOSAIC_PRIMITIVES_H
+#define PYMOSAIC_PRIMITIVES_H
+
+#include <stdint.h>
+#include <stddef.h>
+#include <string.h>
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "pymosaic needs a little-endian machine"
+#endif
+
+static inline uint16_t load_be16(const uint8_t *p) { uint16_t v; memcpy(&v, p, 2); return __builtin_bswap16(v); }
+static inline uint32_t load_be32(const uint8_t *p) { uint32_t v; memcpy(&v, p, 4); return __builtin_bswap32(v); }
+static inline uint64_t load_be64(const uint8_t *p) { uint64_t v; memcpy(&v, p, 8); return __builtin_bswap64(v); }
+static inline uint16_t load_le16(const uint8_t *p) { uint16_t v; memcpy(&v, p, 2); return v; }
+static inline uint32_t load_le32(const uint8_t *p) { uint32_t v; memcpy(&v, p, 4); return v; }
+static inline uint64_t load_le64(const uint8_t *p) { uint64_t v; memcpy(&v, p, 8); return v; }
+static inline void store_be16(uint8_t *p, uint16_t v) { v = __builtin_bswap16(v); memcpy(p, &v, 2); }
+static inline void store_be32(uint8_t *p, uint32_t v) { v = __builtin_bswap32(v); memcpy(p, &v, 4); }
+static inline void store_be64(uint8_t *p, uint64_t v) { v = __builtin_bswap64(v); memcpy(p, &v, 8); }
+
+/* count values of the width, byte order reversed; the plain loops vectorise */
+static inline void swap_copy2(uint8_t *out, const uint8_t *in, size_t count) {
+    for (size_t i = 0; i < count; i++) { uint16_t v; memcpy(&v, in + 2 * i, 2); v = __builtin_bswap16(v); memcpy(out + 2 * i, &v, 2); }
+}
+static inline void swap_copy4(uint8_t *out, const uint8_t *in, size_t count) {
+    for (size_t i = 0; i < count; i++) { uint32_t v; memcpy(&v, in + 4 * i, 4); v = __builtin_bswap32(v); memcpy(out + 4 * i, &v, 4); }
+}
+static inline void swap_copy8(uint8_t *out, const uint8_t *in, size_t count) {
+    for (size_t i = 0; i < count; i++) { uint64_t v; memcpy(&v, in + 8 * i, 8); v = __builtin_bswap64(v); memcpy(out + 8 * i, &v, 8); }
+}
+
+/* set bits among the first `bits` bits, least significant bit first */
+static inline int64_t count_bits(const uint8_t *p, int64_t bits) {
+    int64_t total = 0, bytes = bits >> 3, i = 0;
+    for (; i + 8 <= bytes; i += 8) { uint64_t v; memcpy(&v, p + i, 8); total += __builtin_popcountll(v); }
+    for (; i < bytes; i++) total += __builtin_popcount(p[i]);
+    if (bits & 7) total += __builtin_popcount(p[bytes] & ((1u << (bits & 7)) - 1));
+    return total;
+}
+static inline int bit_at(const uint8_t *p, int64_t i) { return (p[i >> 3] >> (i & 7)) & 1; }
+static inline void set_bit(uint8_t *p, int64_t i) { p[i >> 3] |= (uint8_t)(1u << (i & 7)); }
+
+static inline int64_t atomic_add_i64(int64_t *p, int64_t v) { return __atomic_add_fetch(p, v, __ATOMIC_ACQ_REL); }
+
+static inline int is_ascii(const uint8_t *p, size_t n) {
+    uint64_t seen = 0; size_t i = 0;
+    for (; i + 8 <= n; i += 8) { uint64_t v; memcpy(&v, p + i, 8); seen |= v; }
+    for (; i < n; i++) seen |= p[i];
+    return (seen & 0x8080808080808080ULL) == 0;
+}
+
+/* strict UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF */
+static inline int is_utf8(const uint8_t *p, size_t n) {
+    size_t i = 0;
+    while (i < n) {
+        uint8_t a = p[i];
+        if (a < 0x80) { i++; continue; }
+        if (a < 0xC2) return 0;
+        if (a < 0xE0) {
+            if (n - i < 2 || (p[i+1] & 0xC0) != 0x80) return 0;
+            i += 2;
+        } else if (a < 0xF0) {
+            if (n - i < 3 || (p[i+1] & 0xC0) != 0x80 || (p[i+2] & 0xC0) != 0x80) return 0;
+            if (a == 0xE0 && p[i+1] < 0xA0) return 0;
+            if (a == 0xED && p[i+1] >= 0xA0) return 0;
+            i += 3;
+        } else if (a < 0xF5) {
+            if (n - i < 4 || (p[i+1] & 0xC0) != 0x80 || (p[i+2] & 0xC0) != 0x80 || (p[i+3] & 0xC0) != 0x80) return 0;
+            if (a == 0xF0 && p[i+1] < 0x90) return 0;
+            if (a == 0xF4 && p[i+1] >= 0x90) return 0;
+            i += 4;
+        } else return 0;
+    }
+    return 1;
+}
+
+/* 128-bit decimals: |value| < 10**precision */
+static inline int decimal_fits(__int128 value, int precision) {
+    unsigned __int128 limit = 1, magnitude = value < 0 ? -(unsigned __int128)value : (unsigned __int128)value;
+    for (int i = 0; i < precision; i++) limit *= 10;
+    return magnitude < limit;
+}
+static inline int decimal_fits_i64(int64_t value, int precision) { return decimal_fits((__int128)value, precision); }
+/* sign-extend 0..16 big-endian bytes into 16 little-endian bytes; 0 if beyond the precision */
+static inline int decimal_from_be(uint8_t *out, const uint8_t *in, size_t n, int precision) {
+    unsigned __int128 v = (n && (in[0] & 0x80)) ? ~(unsigned __int128)0 : 0;
+    for (size_t i = 0; i < n; i++) v = (v << 8) | in[i];
+    __int128 s = (__int128)v;
+    memcpy(out, &s, 16);
+    return decimal_fits(s, precision);
+}
+static inline int decimal_from_i64(uint8_t *out, int64_t value, int precision) {
+    __int128 s = value;
+    memcpy(out, &s, 16);
+    return decimal_fits(s, precision);
+}
+/* a signed decimal of 4, 8, 16 or 32 little-endian bytes as 16; 0 if it does not fit them */
+static inline int decimal_load(uint8_t *out, const uint8_t *in, int64_t width) {
+    uint8_t sign = (in[width - 1] & 0x80) ? 0xFF : 0x00;
+    for (int64_t i = 16; i < width; i++) if (in[i] != sign) return 0;
+    if (width > 16) { if ((in[15] & 0x80) != (sign & 0x80)) return 0; width = 16; }
+    memset(out, sign, 16);
+    memcpy(out, in, width);
+    return 1;
+}
+static inline int decimal_fits16(const uint8_t *in16, int precision) {
+    __int128 v; memcpy(&v, in16, 16);
+    return decimal_fits(v, precision);
+}
+/* minimal two's complement, big-endian; returns its length 1..16, or 0 if beyond the precision */
+static inline int decimal_to_be(uint8_t *out, const uint8_t *in16, int precision) {
+    __int128 v; memcpy(&v, in16, 16);
+    if (!decimal_fits(v, precision)) return 0;
+    uint8_t be[16];
+    for (int i = 0; i < 16; i++) be[i] = in16[15 - i];
+    int start = 0;
+    uint8_t sign = (be[0] & 0x80) ? 0xFF : 0x00;
+    while (start < 15 && be[start] == sign && (be[start + 1] & 0x80) == (sign & 0x80)) start++;
+    memcpy(out, be + start, 16 - start);
+    return 16 - start;
+}
+/* milliseconds and nanoseconds of the millisecond -> nanoseconds; 0 on overflow */
+static inline int join_nanos(int64_t millis, int32_t nanos, int64_t *out) {
+    __int128 v = (__int128)millis * 1000000 + nanos;
+    if (v > INT64_MAX || v < INT64_MIN) return 0;
+    *out = (int64_t)v;
+    return 1;
+}
+static inline float half_to_float(uint16_t h) {
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = (h >> 10) & 31, fraction = h & 0x3FF, bits;
+    if (exponent == 31) bits = sign | 0x7F800000u | (fraction << 13);
+    else if (exponent) bits = sign | ((exponent + 112) << 23) | (fraction << 13);
+    else if (!fraction) bits = sign;
+    else {
+        exponent = 113;
+        while (!(fraction & 0x400)) { fraction <<= 1; exponent--; }
+        bits = sign | (exponent << 23) | ((fraction & 0x3FF) << 13);
+    }
+    float f; memcpy(&f, &bits, 4);
+    return f;
+}
+#endif

@@ -1,0 +1,306 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""The row group index: bytes -> flat arrays. The byte table is in
+:mod:`pymosaic.format.row_group_index`."""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc, qsort, realloc
+
+from pymosaic.kernels.catalog cimport Catalog, Node, has_statistics, kind_width
+from pymosaic.kernels.primitives cimport (
+    Cursor, checked_size, corrupt, load_be64, need, out_of_memory, read_varint,
+)
+
+cdef const char* STRUCTURE = b"row group index"
+cdef enum:
+    # The least a row group takes: row count, bucket count, statistics count.
+    LEAST_ROW_GROUP_BYTES = 3
+
+
+cdef struct Entry:
+    uint32_t bucket
+    uint32_t compressed_size
+    uint32_t raw_size
+    int64_t offset
+
+
+cdef struct Stat:
+    uint32_t column
+    uint32_t null_count
+    int64_t minimum, minimum_length   # in the index bytes; length -1: none stored
+    int64_t maximum, maximum_length
+
+
+cdef int compare_buckets(const void* left, const void* right) noexcept nogil:
+    cdef uint32_t a = (<const Entry*>left).bucket, b = (<const Entry*>right).bucket
+    return (a > b) - (a < b)
+
+
+cdef int compare_offsets(const void* left, const void* right) noexcept nogil:
+    cdef int64_t a = (<const Entry*>left).offset, b = (<const Entry*>right).offset
+    return (a > b) - (a < b)
+
+
+cdef class RowGroupIndex:
+    """Rows, bucket places and statistics of every row group.
+
+    Memory is in proportion to the bytes of the index, whatever counts it declares.
+    """
+
+    cdef:
+        object data                # the bytes that statistics point into
+        readonly int64_t num_row_groups
+        readonly int64_t num_rows
+        uint32_t* row_counts
+        int64_t* entry_starts      # num_row_groups + 1
+        Entry* entries             # by bucket within a row group
+        int64_t num_entries, entries_capacity
+        int64_t* stat_starts       # num_row_groups + 1
+        Stat* stats
+        int64_t num_stats, stats_capacity
+
+    def __dealloc__(self):
+        free(self.row_counts)
+        free(self.entry_starts)
+        free(self.entries)
+        free(self.stat_starts)
+        free(self.stats)
+
+    cdef int64_t check(self, row_group) except -1:
+        cdef int64_t index = row_group
+        if not 0 <= index < self.num_row_groups:
+            raise IndexError(
+                f"row group {row_group} is not in the file, which has {self.num_row_groups}")
+        return index
+
+    def row_count(self, row_group):
+        """Rows of a row group."""
+        return self.row_counts[self.check(row_group)]
+
+    def entry(self, row_group, uint32_t bucket):
+        """``(offset, compressed size, raw size)`` of a bucket; None where it is not stored."""
+        cdef int64_t index = self.check(row_group), low, high, middle
+        low = self.entry_starts[index]
+        high = self.entry_starts[index + 1]
+        while low < high:
+            middle = (low + high) >> 1
+            if self.entries[middle].bucket < bucket:
+                low = middle + 1
+            else:
+                high = middle
+        if low == self.entry_starts[index + 1] or self.entries[low].bucket != bucket:
+            return None
+        if self.entries[low].compressed_size == 0:
+            return None
+        return (self.entries[low].offset, self.entries[low].compressed_size,
+                self.entries[low].raw_size)
+
+    def statistics(self, row_group):
+        """A list of ``(position, null count, min bytes or None, max bytes or None)``."""
+        cdef int64_t index = self.check(row_group), i
+        return [self.statistic(i) for i in range(self.stat_starts[index],
+                                                 self.stat_starts[index + 1])]
+
+    def find_statistic(self, row_group, uint32_t position):
+        """The entry of one column as in :meth:`statistics`, or None."""
+        cdef int64_t index = self.check(row_group), i
+        for i in range(self.stat_starts[index], self.stat_starts[index + 1]):
+            if self.stats[i].column == position:
+                return self.statistic(i)
+        return None
+
+    cdef object statistic(self, int64_t i):
+        cdef Stat* stat = &self.stats[i]
+        if stat.minimum_length < 0:
+            return stat.column, stat.null_count, None, None
+        view = memoryview(self.data)
+        return (stat.column, stat.null_count,
+                bytes(view[stat.minimum:stat.minimum + stat.minimum_length]),
+                bytes(view[stat.maximum:stat.maximum + stat.maximum_length]))
+
+    cdef Entry* add_entry(self) except NULL nogil:
+        cdef Entry* entries
+        if self.num_entries == self.entries_capacity:
+            self.entries_capacity = self.entries_capacity * 2 if self.entries_capacity else 128
+            entries = <Entry*>realloc(
+                self.entries, <size_t>checked_size(self.entries_capacity, sizeof(Entry)))
+            if entries == NULL:
+                out_of_memory()
+            self.entries = entries
+        self.num_entries += 1
+        return &self.entries[self.num_entries - 1]
+
+    cdef Stat* add_stat(self) except NULL nogil:
+        cdef Stat* stats
+        if self.num_stats == self.stats_capacity:
+            self.stats_capacity = self.stats_capacity * 2 if self.stats_capacity else 16
+            stats = <Stat*>realloc(
+                self.stats, <size_t>checked_size(self.stats_capacity, sizeof(Stat)))
+            if stats == NULL:
+                out_of_memory()
+            self.stats = stats
+        self.num_stats += 1
+        return &self.stats[self.num_stats - 1]
+
+    cdef int read_row_group(
+        self, Cursor* cursor, Catalog catalog, int64_t index, int64_t data_end
+    ) except -1 nogil:
+        cdef uint32_t count, i
+        cdef Entry* entry
+        cdef int64_t start
+        cdef bint ascending = True
+        read_varint(cursor, &self.row_counts[index])
+        self.num_rows += self.row_counts[index]
+        self.entry_starts[index] = self.num_entries
+        start = cursor.position
+        read_varint(cursor, &count)
+        if count > catalog.num_buckets:
+            return corrupt(STRUCTURE, start, b"a row group has more buckets than the file")
+        for i in range(count):
+            entry = self.add_entry()
+            start = cursor.position
+            read_entry(cursor, entry, catalog.num_buckets, data_end)
+            if i and entry.bucket <= self.entries[self.num_entries - 2].bucket:
+                ascending = False
+        if not ascending:
+            qsort(&self.entries[self.entry_starts[index]], count, sizeof(Entry), compare_buckets)
+            for i in range(1, count):
+                if (self.entries[self.entry_starts[index] + i].bucket
+                        == self.entries[self.entry_starts[index] + i - 1].bucket):
+                    return corrupt(STRUCTURE, start, b"a row group lists a bucket twice")
+        self.stat_starts[index] = self.num_stats
+        read_varint(cursor, &count)
+        for i in range(count):
+            # A column can be listed twice (the reference writes that), so only bytes bound this.
+            read_stat(cursor, self.add_stat(), catalog, self.row_counts[index])
+        return 0
+
+    cdef int check_overlap(self) except -1:
+        """No two buckets may share bytes."""
+        cdef int64_t i, end = 0
+        cdef bint ascending = True
+        cdef Entry* entries
+        for i in range(self.num_entries):
+            if self.entries[i].compressed_size == 0:
+                continue
+            if self.entries[i].offset < end:
+                ascending = False
+                break
+            end = self.entries[i].offset + self.entries[i].compressed_size
+        if ascending:
+            return 0
+        entries = <Entry*>malloc(<size_t>checked_size(self.num_entries, sizeof(Entry)))
+        if entries == NULL:
+            raise MemoryError
+        end = 0
+        for i in range(self.num_entries):
+            entries[i] = self.entries[i]
+        qsort(entries, <size_t>self.num_entries, sizeof(Entry), compare_offsets)
+        ascending = True
+        for i in range(self.num_entries):
+            if entries[i].compressed_size == 0:
+                continue
+            if entries[i].offset < end:
+                ascending = False
+            end = entries[i].offset + entries[i].compressed_size
+        free(entries)
+        if not ascending:
+            corrupt(STRUCTURE, -1, b"two buckets overlap")
+        return 0
+
+
+cdef int read_entry(
+    Cursor* cursor, Entry* entry, int64_t num_buckets, int64_t data_end
+) except -1 nogil:
+    cdef int64_t start = cursor.position
+    cdef uint64_t offset
+    read_varint(cursor, &entry.bucket)
+    if entry.bucket >= num_buckets:
+        return corrupt(STRUCTURE, start, b"a bucket id is beyond the number of buckets")
+    need(cursor, 8)
+    offset = load_be64(cursor.data + cursor.position)
+    cursor.position += 8
+    read_varint(cursor, &entry.compressed_size)
+    read_varint(cursor, &entry.raw_size)
+    if entry.compressed_size == 0:
+        if entry.raw_size:
+            return corrupt(STRUCTURE, start, b"a bucket of 0 bytes claims to have content")
+        entry.offset = 0
+        return 0
+    if offset > <uint64_t>data_end or entry.compressed_size > data_end - <int64_t>offset:
+        return corrupt(STRUCTURE, start, b"a bucket does not lie before the schema block")
+    entry.offset = <int64_t>offset
+    return 0
+
+
+cdef int read_stat_value(
+    Cursor* cursor, int width, int64_t* start, int64_t* length
+) except -1 nogil:
+    cdef uint32_t size = <uint32_t>width
+    if width == 0:
+        read_varint(cursor, &size)
+    need(cursor, size)
+    start[0] = cursor.position
+    length[0] = size
+    cursor.position += size
+    return 0
+
+
+cdef int read_stat(Cursor* cursor, Stat* stat, Catalog catalog, uint32_t num_rows) except -1 nogil:
+    cdef int64_t start = cursor.position
+    cdef Node* node
+    read_varint(cursor, &stat.column)
+    if stat.column >= catalog.num_columns:
+        return corrupt(STRUCTURE, start, b"statistics of a column that is not there")
+    node = &catalog.nodes[catalog.column_nodes[stat.column]]
+    if not has_statistics(node):
+        return corrupt(STRUCTURE, start, b"statistics of a column whose type has none")
+    read_varint(cursor, &stat.null_count)
+    if stat.null_count > num_rows:
+        return corrupt(STRUCTURE, start, b"statistics count more nulls than rows")
+    stat.minimum = stat.maximum = 0
+    stat.minimum_length = stat.maximum_length = -1
+    if stat.null_count < num_rows:
+        read_stat_value(cursor, kind_width(node.kind), &stat.minimum, &stat.minimum_length)
+        read_stat_value(cursor, kind_width(node.kind), &stat.maximum, &stat.maximum_length)
+    return 0
+
+
+def parse(const uint8_t[::1] data not None, Catalog catalog not None, int64_t num_row_groups,
+          int64_t data_end):
+    """Read the row group index.
+
+    Parameters
+    ----------
+    data : bytes
+        All of the index; it must be consumed exactly.
+    catalog : Catalog
+    num_row_groups : int
+        As the footer has it.
+    data_end : int
+        Where the schema block starts: buckets lie before it.
+    """
+    cdef RowGroupIndex index = RowGroupIndex.__new__(RowGroupIndex)
+    cdef Cursor cursor
+    cdef int64_t i
+    index.data = data
+    cursor.data = &data[0] if data.shape[0] else NULL
+    cursor.size = data.shape[0]
+    cursor.position = 0
+    cursor.structure = STRUCTURE
+    if num_row_groups < 0 or num_row_groups > cursor.size // LEAST_ROW_GROUP_BYTES:
+        corrupt(STRUCTURE, 0, b"there are fewer bytes than row groups need")
+    index.row_counts = <uint32_t*>malloc(<size_t>(num_row_groups + 1) * sizeof(uint32_t))
+    index.entry_starts = <int64_t*>malloc(<size_t>(num_row_groups + 1) * sizeof(int64_t))
+    index.stat_starts = <int64_t*>malloc(<size_t>(num_row_groups + 1) * sizeof(int64_t))
+    if index.row_counts == NULL or index.entry_starts == NULL or index.stat_starts == NULL:
+        raise MemoryError
+    with nogil:
+        for i in range(num_row_groups):
+            index.read_row_group(&cursor, catalog, i, data_end)
+        index.entry_starts[num_row_groups] = index.num_entries
+        index.stat_starts[num_row_groups] = index.num_stats
+        if cursor.position != cursor.size:
+            corrupt(STRUCTURE, cursor.position, b"there are bytes after the last row group")
+    index.num_row_groups = num_row_groups
+    index.check_overlap()
+    return index

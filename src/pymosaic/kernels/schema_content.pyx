@@ -1,0 +1,386 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""The content of the schema block: bytes <-> Catalog. The byte table is in
+:mod:`pymosaic.format.schema_block`."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memchr, memcpy
+
+from pymosaic.kernels.catalog cimport (
+    ARRAY, BINARY, CHAR, DECIMAL, MAP, TIME, TIMESTAMP, TIMESTAMP_LTZ, VARBINARY, VARCHAR,
+    Catalog, Node, kind_of,
+)
+from pymosaic.kernels.names cimport EncodedNames, encode_names
+from pymosaic.kernels.primitives cimport (
+    ByteVector, Cursor, append_bytes, append_varint, append_zigzag, corrupt, free_vector,
+    is_ascii, is_utf8, limit_exceeded, need, out_of_memory, read_byte, read_varint,
+    read_zigzag, reserve,
+)
+
+from pymosaic.errors import CorruptFileError
+
+cdef const char* STRUCTURE = b"schema block"
+cdef enum:
+    # The least a column takes: shared, suffix length, type id, nullable.
+    LEAST_COLUMN_BYTES = 4
+    TOKENS = 128
+    # Expansions of BPE tokens up to this length are kept; longer ones are built each time.
+    KEPT_EXPANSION = 1024
+
+
+cdef struct Expander:
+    const uint8_t* rules
+    int64_t num_rules       # as far as tokens reach: at most 128
+    int64_t lengths[TOKENS]
+    int64_t starts[TOKENS]
+    ByteVector kept
+
+
+cdef int64_t symbol_length(Expander* expander, uint8_t symbol) noexcept nogil:
+    return 1 if symbol < 0x80 else expander.lengths[symbol - 0x80]
+
+
+cdef void expand_symbol(Expander* expander, uint8_t symbol, uint8_t* out) noexcept nogil:
+    """Write a symbol's bytes; ``out`` has room, and rules only refer to earlier ones."""
+    cdef int64_t token = symbol - 0x80
+    cdef const uint8_t* rule
+    if symbol < 0x80:
+        out[0] = symbol
+    elif expander.starts[token] >= 0:
+        memcpy(out, expander.kept.data + expander.starts[token], <size_t>expander.lengths[token])
+    else:
+        rule = expander.rules + 2 * token
+        expand_symbol(expander, rule[0], out)
+        expand_symbol(expander, rule[1], out + symbol_length(expander, rule[0]))
+
+
+cdef int prepare_rules(Expander* expander, Cursor* cursor, int64_t longest) except -1 nogil:
+    """Read the BPE rules: each refers to bytes below 0x80 and to earlier rules only."""
+    cdef uint32_t count
+    cdef int64_t rule, length
+    cdef int side
+    cdef uint8_t symbol
+    cdef const uint8_t* pair
+    read_varint(cursor, &count)
+    need(cursor, 2 * <int64_t>count)
+    expander.rules = cursor.data + cursor.position
+    expander.num_rules = count if count < TOKENS else TOKENS
+    for rule in range(expander.num_rules):
+        pair = expander.rules + 2 * rule
+        length = 0
+        for side in range(2):
+            symbol = pair[side]
+            if symbol >= 0x80 + rule:
+                return corrupt(STRUCTURE, cursor.position + 2 * rule + side,
+                               b"a BPE rule refers to itself or to a later rule")
+            length += symbol_length(expander, symbol)
+        # Saturate: a name this long is refused where it is used.
+        expander.lengths[rule] = length if length <= longest else longest + 1
+        expander.starts[rule] = -1
+        if length <= KEPT_EXPANSION:
+            reserve(&expander.kept, length)
+            expand_symbol(expander, pair[0], expander.kept.data + expander.kept.size)
+            expand_symbol(expander, pair[1], expander.kept.data + expander.kept.size
+                          + symbol_length(expander, pair[0]))
+            expander.starts[rule] = expander.kept.size
+            expander.kept.size += length
+    cursor.position += 2 * <int64_t>count
+    return <int>count
+
+
+cdef int append_expanded(
+    Catalog catalog, Expander* expander, const uint8_t* encoded, int64_t size,
+    int64_t offset, int64_t max_name, int64_t max_names,
+) except -1 nogil:
+    """Append an encoded name's bytes to the catalog's names."""
+    cdef ByteVector* blob = &catalog.names_blob
+    cdef int64_t i, length = 0
+    cdef uint8_t symbol
+    for i in range(size):
+        if encoded[i] >= 0x80 + expander.num_rules:
+            return corrupt(STRUCTURE, offset, b"a name has a BPE token without a rule")
+        length += symbol_length(expander, encoded[i])
+        if length > max_name:
+            return limit_exceeded(STRUCTURE, offset, b"a name is longer than Limits.max_name_bytes")
+    check_names_size(blob.size + length, offset, max_names)
+    reserve(blob, length)
+    for i in range(size):
+        symbol = encoded[i]
+        expand_symbol(expander, symbol, blob.data + blob.size)
+        blob.size += symbol_length(expander, symbol)
+    return 0
+
+
+cdef int check_names_size(int64_t size, int64_t offset, int64_t max_names) except -1 nogil:
+    if size > max_names:
+        return limit_exceeded(
+            STRUCTURE, offset, b"the names are longer than Limits.max_names_bytes together")
+    return 0
+
+
+cdef int read_text(Catalog catalog, Cursor* cursor, uint32_t* offset, uint32_t* length) except -1 nogil:
+    """A varint length and UTF-8: a child's name, a time zone. No NUL: Arrow cannot carry it."""
+    cdef const uint8_t* data
+    read_varint(cursor, length)
+    need(cursor, length[0])
+    data = cursor.data + cursor.position
+    if not is_utf8(data, length[0]):
+        return corrupt(STRUCTURE, cursor.position, b"a text of a type is not UTF-8")
+    if length[0] and memchr(data, 0, length[0]) != NULL:
+        return corrupt(STRUCTURE, cursor.position, b"a text of a type holds a NUL character")
+    if catalog.text.size + length[0] >= <int64_t>1 << 32:
+        return limit_exceeded(STRUCTURE, cursor.position, b"the texts of types exceed 4 GiB")
+    offset[0] = <uint32_t>catalog.text.size
+    append_bytes(&catalog.text, data, length[0])
+    cursor.position += length[0]
+    return 0
+
+
+cdef int read_type(
+    Catalog catalog, Cursor* cursor, int64_t depth, int64_t max_depth, int64_t max_nodes
+) except -1 nogil:
+    """A type descriptor, its children included, as nodes."""
+    cdef int64_t index = catalog.num_nodes
+    cdef uint32_t scale = 0
+    cdef Node node
+    cdef uint8_t byte
+    cdef int64_t start = cursor.position
+    if depth > max_depth:
+        return limit_exceeded(STRUCTURE, start, b"types nest deeper than Limits.max_nesting_depth")
+    if index >= max_nodes:
+        return limit_exceeded(STRUCTURE, start, b"there are more columns than Limits.max_columns")
+    catalog.add_node()
+    read_byte(cursor, &node.type_id)
+    read_byte(cursor, &byte)
+    node.nullable = byte != 0
+    node.parameter = 0
+    node.scale = 0
+    node.name_offset = node.name_length = node.extra_offset = node.extra_length = 0
+    if node.type_id > MAP:
+        return corrupt(STRUCTURE, start, b"unknown type id")
+    if (node.type_id == CHAR or node.type_id == VARCHAR or node.type_id == BINARY
+            or node.type_id == VARBINARY or node.type_id == TIME or node.type_id == TIMESTAMP
+            or node.type_id == TIMESTAMP_LTZ or node.type_id == DECIMAL):
+        read_varint(cursor, &node.parameter)
+    if node.type_id == TIMESTAMP_LTZ:
+        read_text(catalog, cursor, &node.extra_offset, &node.extra_length)
+    elif node.type_id == DECIMAL:
+        read_varint(cursor, &scale)
+        node.scale = <int32_t>scale
+        if not 1 <= node.parameter <= 38:
+            return corrupt(STRUCTURE, start, b"a DECIMAL precision is not in 1..38")
+        if not -128 <= node.scale <= 127:
+            return corrupt(STRUCTURE, start, b"a DECIMAL scale is not in -128..127")
+    elif node.type_id == MAP:
+        read_text(catalog, cursor, &node.extra_offset, &node.extra_length)
+    node.kind = <uint8_t>kind_of(node.type_id, node.parameter)
+    catalog.nodes[index] = node
+    if node.type_id == ARRAY:
+        read_child(catalog, cursor, depth, max_depth, max_nodes)
+    elif node.type_id == MAP:
+        read_child(catalog, cursor, depth, max_depth, max_nodes)
+        if catalog.nodes[index + 1].type_id >= ARRAY:
+            return corrupt(STRUCTURE, start, b"a MAP key is an ARRAY or MAP")
+        read_child(catalog, cursor, depth, max_depth, max_nodes)
+    catalog.nodes[index].end = <uint32_t>catalog.num_nodes
+    return 0
+
+
+cdef int read_child(
+    Catalog catalog, Cursor* cursor, int64_t depth, int64_t max_depth, int64_t max_nodes
+) except -1 nogil:
+    cdef uint32_t offset, length
+    cdef int64_t index = catalog.num_nodes
+    read_text(catalog, cursor, &offset, &length)
+    read_type(catalog, cursor, depth + 1, max_depth, max_nodes)
+    catalog.nodes[index].name_offset = offset
+    catalog.nodes[index].name_length = length
+    return 0
+
+
+cdef int read_columns(
+    Catalog catalog, Cursor* cursor, Expander* expander, ByteVector* previous,
+    int64_t max_columns, int64_t max_depth, int64_t max_name, int64_t max_names,
+) except -1 nogil:
+    cdef ByteVector* blob = &catalog.names_blob
+    cdef int64_t column, start, length, previous_start = 0, previous_length = 0
+    cdef uint32_t shared, suffix
+    cdef const uint8_t* name
+    for column in range(catalog.num_columns):
+        start = cursor.position
+        read_varint(cursor, &shared)
+        read_varint(cursor, &suffix)
+        need(cursor, suffix)
+        if shared > previous_length:
+            return corrupt(STRUCTURE, start, b"a name shares more bytes than the one before has")
+        length = <int64_t>shared + suffix
+        if length > max_name:
+            return limit_exceeded(STRUCTURE, start, b"a name is longer than Limits.max_name_bytes")
+        if expander != NULL:
+            previous.size = shared
+            append_bytes(previous, cursor.data + cursor.position, suffix)
+            append_expanded(catalog, expander, previous.data, length, start, max_name, max_names)
+        else:
+            check_names_size(blob.size + length, start, max_names)
+            reserve(blob, length)
+            memcpy(blob.data + blob.size, blob.data + previous_start, shared)
+            memcpy(blob.data + blob.size + shared, cursor.data + cursor.position, suffix)
+            previous_start = blob.size
+            blob.size += length
+        previous_length = length
+        cursor.position += suffix
+        name = blob.data + catalog.name_offsets[column]
+        length = blob.size - catalog.name_offsets[column]
+        if length == 0:
+            return corrupt(STRUCTURE, start, b"a column name is empty")
+        if not is_ascii(name, <size_t>length) and not is_utf8(name, <size_t>length):
+            return corrupt(STRUCTURE, start, b"a column name is not UTF-8")
+        if memchr(name, 0, <size_t>length) != NULL:
+            catalog.has_nul_names = True
+        catalog.name_offsets[column + 1] = blob.size
+        read_type(catalog, cursor, 0, max_depth, max_columns)
+        catalog.column_nodes[column + 1] = catalog.num_nodes
+    return 0
+
+
+cdef int read_order(Catalog catalog, Cursor* cursor) except -1 nogil:
+    """The original order; files from before it was kept have sorted order."""
+    cdef int64_t column, delta, position = 0, count = catalog.num_columns
+    cdef uint8_t* seen
+    cdef int64_t start = cursor.position
+    if cursor.position == cursor.size:
+        for column in range(count):
+            catalog.order[column] = column
+        return 0
+    seen = <uint8_t*>calloc(<size_t>count + 1, 1)
+    if seen == NULL:
+        return out_of_memory()
+    try:
+        for column in range(count):
+            read_zigzag(cursor, &delta)
+            if delta < -count or delta > count or not 0 <= position + delta < count:
+                return corrupt(STRUCTURE, start, b"the original order is not a permutation")
+            position += delta
+            if seen[position]:
+                return corrupt(STRUCTURE, start, b"the original order is not a permutation")
+            seen[position] = 1
+            catalog.order[column] = position
+    finally:
+        free(seen)
+    return 0
+
+
+def parse(const uint8_t[::1] content not None, limits):
+    """Read the content of a schema block.
+
+    Every count is checked against the bytes that are left before it sizes anything. Bytes after
+    the original order are not looked at: that list itself was once such an addition.
+    """
+    cdef Cursor cursor
+    cdef Catalog catalog = Catalog.__new__(Catalog)
+    cdef uint32_t num_columns = 0, num_buckets = 0
+    cdef uint8_t name_encoding = 0
+    cdef Expander expander
+    cdef ByteVector previous
+    cdef int64_t max_columns = limits.max_columns, max_depth = limits.max_nesting_depth
+    cdef int64_t max_name = limits.max_name_bytes, max_names = limits.max_names_bytes
+    cursor.data = &content[0] if content.shape[0] else NULL
+    cursor.size = content.shape[0]
+    cursor.position = 0
+    cursor.structure = STRUCTURE
+    expander.kept = ByteVector(NULL, 0, 0)
+    previous = ByteVector(NULL, 0, 0)
+    # Node indices are 32 bits wide.
+    max_columns = min(max_columns, (<int64_t>1 << 31) - 1)
+    try:
+        with nogil:
+            read_varint(&cursor, &num_columns)
+            read_varint(&cursor, &num_buckets)
+            read_byte(&cursor, &name_encoding)
+            if num_buckets == 0:
+                corrupt(STRUCTURE, cursor.position, b"the number of buckets is 0")
+            if <int64_t>num_columns * LEAST_COLUMN_BYTES > cursor.size - cursor.position:
+                corrupt(STRUCTURE, cursor.position, b"there are fewer bytes than columns need")
+            if num_columns > max_columns:
+                limit_exceeded(STRUCTURE, cursor.position,
+                               b"there are more columns than Limits.max_columns")
+            catalog.num_buckets = num_buckets
+            catalog.name_encoding = 1 if name_encoding == 1 else 0
+            if catalog.name_encoding:
+                catalog.num_rules = prepare_rules(&expander, &cursor, max_name)
+            catalog.allocate_columns(num_columns)
+            read_columns(catalog, &cursor, &expander if catalog.name_encoding else NULL, &previous,
+                         max_columns, max_depth, max_name, max_names)
+            read_order(catalog, &cursor)
+    finally:
+        free_vector(&expander.kept)
+        free_vector(&previous)
+    catalog.index_names()
+    return catalog
+
+
+cdef int append_type(ByteVector* out, Catalog catalog, int64_t index) except -1 nogil:
+    cdef Node* node = &catalog.nodes[index]
+    cdef uint8_t head[2]
+    head[0] = node.type_id
+    head[1] = node.nullable
+    append_bytes(out, head, 2)
+    if node.type_id == DECIMAL:
+        append_varint(out, node.parameter)
+        append_varint(out, <uint32_t>node.scale)
+    elif node.type_id == TIME or node.type_id == TIMESTAMP:
+        append_varint(out, node.parameter)
+    elif node.type_id == TIMESTAMP_LTZ:
+        append_varint(out, node.parameter)
+        append_text(out, catalog, node.extra_offset, node.extra_length)
+    elif node.type_id == ARRAY:
+        append_child(out, catalog, index + 1)
+    elif node.type_id == MAP:
+        append_text(out, catalog, node.extra_offset, node.extra_length)
+        append_child(out, catalog, index + 1)
+        append_child(out, catalog, catalog.nodes[index + 1].end)
+    return 0
+
+
+cdef int append_text(
+    ByteVector* out, Catalog catalog, uint32_t offset, uint32_t length
+) except -1 nogil:
+    append_varint(out, length)
+    return append_bytes(out, catalog.text.data + offset, length)
+
+
+cdef int append_child(ByteVector* out, Catalog catalog, int64_t index) except -1 nogil:
+    append_text(out, catalog, catalog.nodes[index].name_offset, catalog.nodes[index].name_length)
+    return append_type(out, catalog, index)
+
+
+def emit(Catalog catalog not None):
+    """The content of the schema block for a catalog whose columns are sorted by name."""
+    cdef ByteVector out = ByteVector(NULL, 0, 0)
+    cdef EncodedNames names
+    cdef int64_t column, start, length, shared, previous = 0
+    cdef uint8_t encoding
+    names = encode_names(catalog)
+    try:
+        with nogil:
+            append_varint(&out, <uint32_t>catalog.num_columns)
+            append_varint(&out, <uint32_t>catalog.num_buckets)
+            encoding = 1 if names.num_rules else 0
+            append_bytes(&out, &encoding, 1)
+            if names.num_rules:
+                append_varint(&out, <uint32_t>names.num_rules)
+                append_bytes(&out, names.rules, 2 * names.num_rules)
+            for column in range(catalog.num_columns):
+                start = names.offsets[column]
+                length = names.lengths[column]
+                shared = names.shared[column]
+                append_varint(&out, <uint32_t>shared)
+                append_varint(&out, <uint32_t>(length - shared))
+                append_bytes(&out, names.blob + start + shared, length - shared)
+                append_type(&out, catalog, catalog.column_nodes[column])
+            for column in range(catalog.num_columns):
+                append_zigzag(&out, catalog.order[column] - previous)
+                previous = catalog.order[column]
+        return <bytes>out.data[:out.size]
+    finally:
+        free_vector(&out)

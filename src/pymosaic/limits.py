@@ -1,0 +1,60 @@
+"""Every cap a hostile file is held to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from pymosaic.errors import InvalidOptionError
+
+__all__ = ["Limits"]
+
+_MIB = 1 << 20
+_GIB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Caps on what a file may ask of the reader.
+
+    The defaults let every honest file pass; a file beyond them raises
+    :class:`pymosaic.LimitExceededError`, which names the limit to raise.
+
+    Parameters
+    ----------
+    max_block_bytes : int
+        Decompressed size of one block: schema, monolithic bucket or page.
+    max_index_bytes : int
+        Size of the row group index on disk.
+    max_columns : int
+        Number of columns, nested ones included.
+    max_name_bytes : int
+        Length of one column name.
+    max_names_bytes : int
+        Total length of all column names after decoding.
+    max_nesting_depth : int
+        Depth of ARRAY and MAP types.
+    max_row_group_bytes : int
+        Arrow memory that decoding one row group may take.
+
+    Examples
+    --------
+    >>> import pymosaic
+    >>> pymosaic.Limits(max_row_group_bytes=64 << 20).max_row_group_bytes
+    67108864
+    """
+
+    max_block_bytes: int = 512 * _MIB
+    max_index_bytes: int = 512 * _MIB
+    max_columns: int = 10_000_000
+    max_name_bytes: int = 1 * _MIB
+    max_names_bytes: int = 512 * _MIB
+    max_nesting_depth: int = 64
+    max_row_group_bytes: int = 8 * _GIB
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 1 << 62:
+                raise InvalidOptionError(
+                    f"Limits.{field.name} must be an int from 1 to 2**62 - 1, got {value!r}"
+                )

@@ -1,0 +1,250 @@
+"""What a file is made of: row groups, buckets, layouts, encodings and sizes. No value is decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from pymosaic.errors import located
+from pymosaic.format.footer import Footer
+from pymosaic.format.types import Encoding
+from pymosaic.plan import BucketPlan
+from pymosaic.row_group_reader import BucketLoader, FileParts, RowGroupReader
+from pymosaic.source import Source
+
+__all__ = ["BucketMetadata", "ColumnMetadata", "FileMetadata", "RowGroupMetadata"]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMetadata:
+    """One physical column of a bucket.
+
+    Parameters
+    ----------
+    name : str
+        The column; for children of ARRAY and MAP the column that they belong to.
+    is_child : bool
+        Whether this is a child of an ARRAY or MAP; the column itself then stores lengths.
+    encoding : str
+        ``"PLAIN"``, ``"CONST"``, ``"DICT"`` or ``"ALL_NULL"``.
+    num_values, null_count : int
+        Rows (of a child: elements), and nulls among them.
+    dictionary_size : int
+        Entries of the dictionary; 0 without one.
+    raw_size : int
+        Bytes before compression: values, dictionary and null bitmap.
+    compressed_size : int or None
+        Bytes on disk in a paged bucket; None where the bucket is compressed as a whole.
+    """
+
+    name: str
+    is_child: bool
+    encoding: str
+    num_values: int
+    null_count: int
+    dictionary_size: int
+    raw_size: int
+    compressed_size: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BucketMetadata:
+    """One bucket of one row group.
+
+    Parameters
+    ----------
+    bucket : int
+        Its number.
+    layout : str
+        ``"monolithic"``, ``"paged"``, or ``"missing"`` (not stored: all null).
+    offset, compressed_size : int
+        Where it is in the file.
+    raw_size : int or None
+        Bytes before compression; None for paged buckets, whose pages tell theirs.
+    first_column, num_columns : int
+        Its columns, as places in name order.
+    """
+
+    bucket: int
+    layout: str
+    offset: int
+    compressed_size: int
+    raw_size: int | None
+    first_column: int
+    num_columns: int
+    _parts: FileParts
+    _row_group: int
+    _name: str | None
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns in this bucket."""
+        return self._parts.catalog.names(self.first_column, self.first_column + self.num_columns)
+
+    def columns(self) -> list[ColumnMetadata]:
+        """Encodings and sizes of the columns; reads the bucket."""
+        with located(self._name):
+            return self._read_columns()
+
+    def _read_columns(self) -> list[ColumnMetadata]:
+        if self.num_columns == 0:
+            return []
+        positions = np.arange(self.first_column, self.first_column + self.num_columns)
+        plan = BucketPlan(
+            self.bucket, self.offset, self.compressed_size, self.raw_size or 0, positions, positions
+        )
+        loader: BucketLoader = RowGroupReader(self._parts, self._row_group, False).fetch([plan])[0]
+        sizes = loader.slot_sizes()
+        loader.load()
+        described = []
+        children = []
+        for position, name in zip(positions, self.column_names, strict=True):
+            primary, first_child, last_child = loader.decoder.physical_range(int(position))
+            described.append((primary, name, False))
+            children += [(index, name, True) for index in range(first_child, last_child)]
+        return [
+            self._describe(loader, index, name, is_child, sizes.get(index, 0))
+            for index, name, is_child in described + children
+        ]
+
+    def _describe(
+        self, loader: BucketLoader, index: int, name: str, is_child: bool, slot_size: int
+    ) -> ColumnMetadata:
+        encoding, _, rows, values, entries, size = loader.decoder.describe(index)
+        return ColumnMetadata(
+            name,
+            is_child,
+            Encoding(encoding).name,
+            rows,
+            rows - values,
+            entries,
+            size,
+            slot_size if self.layout == "paged" else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroupMetadata:
+    """One row group; see :meth:`bucket`."""
+
+    num_rows: int
+    num_buckets: int
+    _parts: FileParts
+    _row_group: int
+    _name: str | None
+
+    def bucket(self, bucket: int) -> BucketMetadata:
+        """One of the buckets, stored or not."""
+        first, last = self._parts.catalog.bucket_range(bucket)
+        offset, compressed_size, raw_size = self._parts.index.entry(self._row_group, bucket) or (
+            0,
+            0,
+            0,
+        )
+        layout = "missing" if compressed_size == 0 else "monolithic" if raw_size else "paged"
+        return BucketMetadata(
+            bucket,
+            layout,
+            offset,
+            compressed_size,
+            raw_size if layout == "monolithic" else None,
+            first,
+            last - first,
+            self._parts,
+            self._row_group,
+            self._name,
+        )
+
+    def buckets(self) -> Iterator[BucketMetadata]:
+        """All buckets, by number."""
+        return (self.bucket(bucket) for bucket in range(self.num_buckets))
+
+    @property
+    def compressed_size(self) -> int:
+        """Bytes of all buckets on disk."""
+        return sum(bucket.compressed_size for bucket in self.buckets())
+
+
+class FileMetadata:
+    """What a file is made of.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic
+    >>> table = pa.table({"id": range(100), "kind": ["a", "b"] * 50, "note": [None] * 100})
+    >>> pymosaic.write_table(table, "small.mosaic", num_buckets=1)
+    >>> metadata = pymosaic.read_metadata("small.mosaic")
+    >>> bucket = metadata.row_group(0).bucket(0)
+    >>> bucket.layout
+    'monolithic'
+    >>> [(column.name, column.encoding) for column in bucket.columns()]
+    [('id', 'PLAIN'), ('kind', 'DICT'), ('note', 'ALL_NULL')]
+    """
+
+    def __init__(self, parts: FileParts, footer: Footer, source: Source) -> None:
+        self._parts = parts
+        self._footer = footer
+        self._source = source
+
+    def __repr__(self) -> str:
+        return (
+            f"<pymosaic.FileMetadata: {self.num_rows} rows, {self.num_columns} columns, "
+            f"{self.num_row_groups} row groups, {self.num_buckets} buckets, "
+            f"{self.compression}, {self.file_size} bytes>"
+        )
+
+    @property
+    def num_rows(self) -> int:
+        """Rows in all row groups."""
+        return self._parts.index.num_rows
+
+    @property
+    def num_columns(self) -> int:
+        """Number of columns."""
+        return self._parts.catalog.num_columns
+
+    @property
+    def num_row_groups(self) -> int:
+        """Number of row groups."""
+        return self._parts.index.num_row_groups
+
+    @property
+    def num_buckets(self) -> int:
+        """Number of buckets."""
+        return self._parts.catalog.num_buckets
+
+    @property
+    def compression(self) -> str:
+        """``"zstd"`` or ``"none"``."""
+        return "zstd" if self._footer.compressed else "none"
+
+    @property
+    def name_encoding(self) -> str:
+        """``"bpe"`` (byte pairs and front coding) or ``"front"`` (front coding)."""
+        return "bpe" if self._parts.catalog.name_encoding else "front"
+
+    @property
+    def file_size(self) -> int:
+        """Bytes of the file."""
+        return self._source.size
+
+    @property
+    def schema_block_size(self) -> int:
+        """Bytes of the schema block on disk."""
+        return self._footer.index_offset - self._footer.schema_offset
+
+    def row_group(self, row_group: int) -> RowGroupMetadata:
+        """One of the row groups."""
+        return RowGroupMetadata(
+            self._parts.index.row_count(row_group),
+            self.num_buckets,
+            self._parts,
+            row_group,
+            self._source.name,
+        )
+
+    def row_groups(self) -> Iterator[RowGroupMetadata]:
+        """All row groups."""
+        return (self.row_group(index) for index in range(self.num_row_groups))

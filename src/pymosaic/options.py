@@ -1,0 +1,90 @@
+"""The writer's options, checked when they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pymosaic.errors import InvalidOptionError
+
+__all__ = ["DEFAULT_NUM_BUCKETS", "WriterOptions"]
+
+DEFAULT_NUM_BUCKETS = 100
+_U32_MAX = (1 << 32) - 1
+_U64_MAX = (1 << 64) - 1
+# What libzstd 1.5 takes; ZSTD_minCLevel() is -131072.
+_MIN_LEVEL = -131072
+_MAX_LEVEL = 22
+
+
+def _check_int(name: str, value: object, low: int, high: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidOptionError(f"{name} must be an int, got {value!r}")
+    if not low <= value <= high:
+        raise InvalidOptionError(f"{name} must be from {low} to {high}, got {value}")
+
+
+def _check_bool(name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise InvalidOptionError(f"{name} must be True or False, got {value!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriterOptions:
+    """How a file is written; see :func:`pymosaic.write_table` for what each option does."""
+
+    compression: str | None = "zstd"
+    compression_level: int = 1
+    num_buckets: int | None = None
+    row_group_bytes: int = 256 << 20
+    max_dict_entries: int = 255
+    max_dict_bytes: int = 32 << 10
+    page_size_threshold: int = 32 << 10
+    statistics: bool | tuple[str, ...] | None = None
+    checksum: bool = True
+    use_threads: bool = True
+
+    def __post_init__(self) -> None:
+        if self.compression not in ("zstd", "none", None):
+            raise InvalidOptionError(
+                f"compression must be 'zstd' or 'none', got {self.compression!r}"
+            )
+        _check_int("compression_level", self.compression_level, _MIN_LEVEL, _MAX_LEVEL)
+        if self.num_buckets is not None:
+            _check_int("num_buckets", self.num_buckets, 1, _U32_MAX)
+        _check_int("row_group_bytes", self.row_group_bytes, 1, _U64_MAX)
+        _check_int("max_dict_entries", self.max_dict_entries, 0, _U32_MAX)
+        _check_int("max_dict_bytes", self.max_dict_bytes, 0, _U32_MAX)
+        _check_int("page_size_threshold", self.page_size_threshold, 0, _U32_MAX)
+        _check_bool("checksum", self.checksum)
+        _check_bool("use_threads", self.use_threads)
+        if self.statistics is not None and not isinstance(self.statistics, bool):
+            object.__setattr__(self, "statistics", _names("statistics", self.statistics))
+
+    @property
+    def compressed(self) -> bool:
+        """Whether blocks are zstd frames."""
+        return self.compression == "zstd"
+
+    def bucket_count(self, num_columns: int) -> int:
+        """The number of buckets for this many columns: at least 1, never more than columns."""
+        requested = DEFAULT_NUM_BUCKETS if self.num_buckets is None else self.num_buckets
+        return max(1, min(requested, num_columns))
+
+
+def _names(option: str, value: Iterable[str] | str) -> tuple[str, ...]:
+    if isinstance(value, str):
+        raise InvalidOptionError(
+            f"{option} must be a list of column names, got the string {value!r}: "
+            f"write {option}=[{value!r}]"
+        )
+    try:
+        names = tuple(value)
+    except TypeError:
+        raise InvalidOptionError(
+            f"{option} must be True, False or a list of column names, got {value!r}"
+        ) from None
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidOptionError(f"{option} must hold column names, got {name!r}")
+    return names

@@ -1,0 +1,307 @@
+"""Column selection: what the caller wrote as ``columns``, turned into positions in the file.
+
+Names are sorted in the file, so a pattern with a literal prefix concerns one run of columns, and
+only that run is scanned.
+"""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import re
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pymosaic.errors import ColumnNotFoundError, InvalidOptionError
+
+__all__ = ["ColumnCatalog", "Positions", "resolve_columns"]
+
+Positions = npt.NDArray[np.intp]
+
+_GLOB_CHARACTER = re.compile(r"[*?\[]")
+# How much of a failed selection an error message tells.
+_SHOWN_ENTRIES = 5
+_SHOWN_COLUMNS = 3
+# Bounds on the work for that message: names looked at, names compared in full, and the length
+# to which they are compared.
+_SCANNED_COLUMNS = 200_000
+_COMPARED_COLUMNS = 100
+_COMPARED_CHARACTERS = 80
+_MESSAGE_CHARACTERS = 80
+# Above this share of differing characters, two names have nothing to do with each other.
+_MAX_DISTANCE = 0.6
+
+
+class ColumnCatalog(Protocol):
+    """The columns of a file by position in name order, as the compiled catalog offers them."""
+
+    @property
+    def num_columns(self) -> int:
+        """Number of columns."""
+
+    def find(self, name: str) -> int:
+        """Position of a name, or -1."""
+
+    def find_many(self, names: list[str]) -> Positions:
+        """Positions of names, with -1 for those that are not there."""
+
+    def name(self, position: int) -> str:
+        """Name at a position."""
+
+    def names(self, start: int, stop: int) -> list[str]:
+        """Names at the positions from ``start`` up to ``stop``."""
+
+    def prefix_range(self, prefix: str) -> tuple[int, int] | None:
+        """First position, and the one after the last, of the names with a prefix.
+
+        None if the names in the file are not sorted.
+        """
+
+    def original_order(self) -> Positions:
+        """Position of each column, in the order in which the user wrote them."""
+
+
+def resolve_columns(columns: Iterable[str] | None, catalog: ColumnCatalog) -> Positions:
+    """Turn a selection of columns into positions.
+
+    Parameters
+    ----------
+    columns : iterable of str, or None
+        Names and patterns, in the order wanted; None selects all columns in their original order.
+        An entry that names a column is that column. Any other is a pattern, with ``*``, ``?`` and
+        ``[seq]`` as in :func:`fnmatch.fnmatchcase`; its columns come in their original order.
+        A column that is selected more than once appears once, at its first place.
+    catalog : ColumnCatalog
+        The columns of the file.
+
+    Returns
+    -------
+    numpy.ndarray of intp
+        Positions in name order, one for each selected column.
+
+    Raises
+    ------
+    ColumnNotFoundError
+        If an entry matches nothing; the message names the closest columns.
+    InvalidOptionError
+        If ``columns`` is not a list of strings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymosaic.projection import resolve_columns
+    >>> class Catalog:
+    ...     num_columns = 3
+    ...
+    ...     def find_many(self, names):
+    ...         known = {"age": 0, "temp_a": 1, "temp_b": 2}
+    ...         return np.array([known.get(name, -1) for name in names], np.intp)
+    ...
+    ...     def prefix_range(self, prefix):
+    ...         return (1, 3) if "temp_".startswith(prefix) else (0, 0)
+    ...
+    ...     def original_order(self):
+    ...         return np.array([2, 0, 1])
+    >>> resolve_columns(["age", "temp_*"], Catalog()).tolist()
+    [0, 2, 1]
+    """
+    if columns is None:
+        return np.asarray(catalog.original_order(), np.intp)
+    entries = _check_entries(columns)
+    positions = np.asarray(catalog.find_many(entries), np.intp)
+    unknown = np.flatnonzero(positions < 0)
+    if len(unknown):
+        positions = _expand_patterns(entries, positions, unknown, catalog)
+    first = np.unique(positions, return_index=True)[1]
+    return positions if len(first) == len(positions) else positions[np.sort(first)]
+
+
+def _check_entries(columns: Iterable[str]) -> list[str]:
+    if isinstance(columns, str):
+        raise InvalidOptionError(
+            f"columns must be a list of names or patterns, got the string {columns!r}: "
+            f"write columns=[{columns!r}]"
+        )
+    try:
+        entries = list(columns)
+    except TypeError:
+        raise InvalidOptionError(
+            f"columns must be a list of names or patterns, got {columns!r}"
+        ) from None
+    if set(map(type, entries)) - {str}:
+        for entry in entries:
+            if not isinstance(entry, str):
+                raise InvalidOptionError(
+                    f"columns must hold names or patterns (str), got {entry!r}"
+                )
+        entries = [str(entry) for entry in entries]
+    return entries
+
+
+def _expand_patterns(
+    entries: list[str], positions: Positions, unknown: Positions, catalog: ColumnCatalog
+) -> Positions:
+    """Put the matches of a pattern in its place; ``unknown`` tells which entries name no column."""
+    scanner = _Scanner(catalog)
+    pieces: list[Positions] = []
+    missing: list[str] = []
+    start = 0
+    for index in unknown.tolist():
+        matches = scanner.match(entries[index])
+        if not len(matches):
+            missing.append(entries[index])
+        pieces += (positions[start:index], matches)
+        start = index + 1
+    if missing:
+        raise ColumnNotFoundError(_describe(missing, len(entries), catalog))
+    return np.concatenate([*pieces, positions[start:]])
+
+
+class _Scanner:
+    """Matches patterns against the columns; what several patterns need is made once."""
+
+    def __init__(self, catalog: ColumnCatalog) -> None:
+        self._catalog = catalog
+        self._original_rank: Positions | None = None
+        self._all_names: list[str] | None = None
+
+    def match(self, pattern: str) -> Positions:
+        """Return the matching positions in original order; none for a text without wildcards."""
+        wildcard = _GLOB_CHARACTER.search(pattern)
+        if wildcard is None:
+            return np.empty(0, np.intp)
+        prefix, rest = pattern[: wildcard.start()], pattern[wildcard.start() :]
+        everything = (0, self._catalog.num_columns)
+        run = self._catalog.prefix_range(prefix) if prefix else everything
+        if run is not None and rest == "*":
+            return self._in_original_order(np.arange(*run, dtype=np.intp))
+        start, stop = everything if run is None else run
+        matches = re.compile(fnmatch.translate(pattern)).match
+        found = [
+            position
+            for position, name in enumerate(self._names(start, stop), start)
+            if matches(name)
+        ]
+        return self._in_original_order(np.array(found, np.intp))
+
+    def _names(self, start: int, stop: int) -> list[str]:
+        if (start, stop) != (0, self._catalog.num_columns):
+            return self._catalog.names(start, stop)
+        if self._all_names is None:
+            self._all_names = self._catalog.names(start, stop)
+        return self._all_names
+
+    def _in_original_order(self, positions: Positions) -> Positions:
+        if len(positions) < 2:
+            return positions
+        if self._original_rank is None:
+            order = self._catalog.original_order()
+            self._original_rank = np.empty(len(order), np.intp)
+            self._original_rank[order] = np.arange(len(order))
+        return positions[np.argsort(self._original_rank[positions])]
+
+
+def _describe(missing: list[str], num_entries: int, catalog: ColumnCatalog) -> str:
+    """Word the error for entries that match nothing."""
+    if not catalog.num_columns:
+        return f"columns: {_quote(missing[0])} matches nothing, the file has no columns"
+    shown = missing[:_SHOWN_ENTRIES]
+    told = [
+        _quote(entry) + (f" (closest: {', '.join(map(_quote, close))})" if close else "")
+        for entry, close in zip(shown, _closest(shown, catalog), strict=True)
+    ]
+    if len(missing) == 1:
+        text = f"columns: no column matches {told[0]}"
+    else:
+        text = f"columns: {len(missing)} of {num_entries} entries match nothing: {', '.join(told)}"
+    if len(missing) > len(shown):
+        text += f" and {len(missing) - len(shown)} more"
+    return f"{text}; the file has {catalog.num_columns} columns"
+
+
+def _quote(name: str) -> str:
+    if len(name) > _MESSAGE_CHARACTERS:
+        name = name[: _MESSAGE_CHARACTERS - 1] + "…"
+    return repr(name)
+
+
+def _closest(entries: Sequence[str], catalog: ColumnCatalog) -> list[list[str]]:
+    """Find, for each entry, a few columns of similar name, the closest first."""
+    index: _PairIndex | None = None
+    result: list[list[str]] = []
+    for entry in entries:
+        wanted = _GLOB_CHARACTER.sub("", entry).lower()[:_COMPARED_CHARACTERS]
+        if index is None or catalog.num_columns > _SCANNED_COLUMNS:
+            index = _PairIndex(_neighbours(entry, catalog))
+        ranked = sorted(_rank(wanted, name) for name in index.best(wanted))
+        result.append(
+            [name for distance, _, name in ranked[:_SHOWN_COLUMNS] if distance <= _MAX_DISTANCE]
+        )
+    return result
+
+
+def _rank(wanted: str, name: str) -> tuple[float, bool, str]:
+    """Return what sorts names by likeness: of equally distant ones, exchanged letters go first."""
+    text = name.lower()[:_COMPARED_CHARACTERS]
+    distance = 1 - difflib.SequenceMatcher(None, text, wanted, autojunk=False).ratio()
+    return distance, sorted(text) != sorted(wanted), name
+
+
+def _neighbours(entry: str, catalog: ColumnCatalog) -> list[str]:
+    """Names to compare an entry with: all, or those around its longest known prefix."""
+    num_columns = catalog.num_columns
+    if num_columns <= _SCANNED_COLUMNS:
+        return catalog.names(0, num_columns)
+    centre = 0
+    shortest, longest = 0, len(entry)
+    # A prefix that some name has is followed, on the way down, only by such prefixes.
+    while shortest < longest:
+        length = (shortest + longest + 1) // 2
+        run = catalog.prefix_range(entry[:length])
+        if run is not None and run[0] < run[1]:
+            shortest, centre = length, run[0]
+        else:
+            longest = length - 1
+    start = max(0, min(centre - _SCANNED_COLUMNS // 2, num_columns - _SCANNED_COLUMNS))
+    return catalog.names(start, start + _SCANNED_COLUMNS)
+
+
+class _PairIndex:
+    """Ranks many names by the pairs of neighbouring bytes they share with a text, case aside.
+
+    The pairs of all names stand in one array, so that they are looked up all at once.
+    """
+
+    def __init__(self, names: list[str]) -> None:
+        self._names = names
+        texts = [_ranked_text(name) for name in names]
+        self._lengths = np.fromiter(map(len, texts), np.intp, len(texts))
+        self._starts = np.cumsum(self._lengths) - self._lengths
+        self._pairs = _pairs(b"".join(texts) + b"\n")
+
+    def best(self, wanted: str) -> list[str]:
+        """Return the names that share most, if they are many; the best first."""
+        if len(self._names) <= _COMPARED_COLUMNS:
+            return self._names
+        text = _ranked_text(wanted)
+        is_wanted = np.zeros(1 << 16, np.bool_)
+        is_wanted[_pairs(text)] = True
+        shared = np.add.reduceat(is_wanted[self._pairs], self._starts, dtype=np.int64)
+        # What a name has besides makes it less like the text, but not as much as what it lacks.
+        score = shared - 0.3 * np.abs(self._lengths - len(text))
+        best = np.argpartition(-score, _COMPARED_COLUMNS)[:_COMPARED_COLUMNS]
+        return [self._names[index] for index in best[np.argsort(-score[best], kind="stable")]]
+
+
+def _ranked_text(name: str) -> bytes:
+    """Return the bytes of a name that count, with a mark at both ends so that ends match ends."""
+    return b"\n%b\n" % name.lower()[:_COMPARED_CHARACTERS].encode("utf-8", "surrogatepass")
+
+
+def _pairs(text: bytes) -> npt.NDArray[np.uint16]:
+    wide = np.frombuffer(text, np.uint8).astype(np.uint16)
+    pairs: npt.NDArray[np.uint16] = wide[:-1] << np.uint16(8) | wide[1:]
+    return pairs

@@ -1,0 +1,455 @@
+"""Reading: open a file, plan what a request needs, read, decode.
+
+::
+
+    source (tail) ─► footer, schema block, index ─► plan ─► source ─► zstd ─► kernel ─► Arrow batch
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from types import TracebackType
+
+import numpy as np
+import pyarrow as pa
+
+from pymosaic.errors import CorruptFileError, InvalidOptionError, LimitExceededError, located
+from pymosaic.filters import Filter, parse_filters
+from pymosaic.format import row_group_index, schema_block
+from pymosaic.format.footer import FOOTER_SIZE, Footer
+from pymosaic.kernels.arrow_export import export_schema
+from pymosaic.limits import Limits
+from pymosaic.metadata import FileMetadata
+from pymosaic.projection import resolve_columns
+from pymosaic.row_group_reader import FileParts, Positions, RowGroupReader
+from pymosaic.source import Source, SourceLike, open_source
+from pymosaic.statistics import ColumnStatistics, make_statistics
+
+__all__ = ["MosaicFile", "read_metadata", "read_schema", "read_table"]
+
+
+class _SchemaExport:
+    """Some columns of a catalog, for anything that takes ``__arrow_c_schema__``."""
+
+    def __init__(self, parts: FileParts, positions: Positions) -> None:
+        self._parts = parts
+        self._positions = positions
+
+    def __arrow_c_schema__(self) -> object:
+        return export_schema(self._parts.catalog, self._positions)
+
+
+class MosaicFile:
+    """An open Mosaic file.
+
+    Opening reads the end of the file (footer, index, schema block), in one read for ordinary
+    files. Columns are read when they are asked for, and only the buckets (of paged buckets only
+    the slots) that hold them.
+
+    Parameters
+    ----------
+    source : str, path-like, bytes-like or binary file object
+        A path, a URI, the bytes of a file, or an open file (which stays open).
+    filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
+        Where ``source``, then a path, is looked up.
+    limits : Limits, optional
+        Caps that the file is held to.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic
+    >>> pymosaic.write_table(pa.table({"age": [31, 52], "name": ["Ann", "Bo"]}), "people.mosaic")
+    >>> with pymosaic.MosaicFile("people.mosaic") as file:
+    ...     print(file.num_rows, file.column_names)
+    ...     print(file.read(columns=["name"]).to_pydict())
+    2 ['age', 'name']
+    {'name': ['Ann', 'Bo']}
+    """
+
+    def __init__(
+        self,
+        source: SourceLike,
+        *,
+        filesystem: object = None,
+        limits: Limits | None = None,
+    ) -> None:
+        if limits is None:
+            limits = Limits()
+        elif not isinstance(limits, Limits):
+            raise InvalidOptionError(f"limits must be a pymosaic.Limits, got {limits!r}")
+        self._source = open_source(source, filesystem)
+        try:
+            with located(self._source.name):
+                self._open(limits)
+        except BaseException:
+            self._source.close()
+            raise
+
+    def _open(self, limits: Limits) -> None:
+        source = self._source
+        tail_size = min(source.size, max(source.tail_bytes, FOOTER_SIZE))
+        tail_start = source.size - tail_size
+        tail = memoryview(source.read(tail_start, tail_size))
+        footer = Footer.parse(tail, source.size)
+        index_end = source.size - FOOTER_SIZE
+        for structure, size in (
+            ("row group index", index_end - footer.index_offset),
+            ("schema block", footer.index_offset - footer.schema_offset),
+        ):
+            if size > limits.max_index_bytes:
+                raise LimitExceededError(
+                    f"{size} bytes are above Limits.max_index_bytes ({limits.max_index_bytes})",
+                    structure=structure,
+                )
+        if footer.schema_offset < tail_start:
+            head = source.read(footer.schema_offset, tail_start - footer.schema_offset)
+            tail = memoryview(b"".join((head, tail)))
+            tail_start = footer.schema_offset
+        self._tail, self._tail_start = tail, tail_start
+        catalog = schema_block.parse(
+            tail[footer.schema_offset - tail_start : footer.index_offset - tail_start],
+            footer.compressed,
+            limits,
+        )
+        if catalog.num_buckets != footer.num_buckets:
+            raise CorruptFileError(
+                f"the footer has {footer.num_buckets} buckets, the schema block "
+                f"{catalog.num_buckets}",
+                structure="footer",
+                offset=16,
+            )
+        index = row_group_index.parse(
+            tail[footer.index_offset - tail_start : index_end - tail_start],
+            catalog,
+            footer.num_row_groups,
+            footer.schema_offset,
+        )
+        self._footer = footer
+        self._parts = FileParts(catalog, index, footer.compressed, limits, self._fetch)
+        self._schema: pa.Schema | None = None
+
+    def _fetch(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
+        """Bytes of the file; what was read when it was opened is not read again."""
+        missing = [item for item in ranges if item[0] < self._tail_start]
+        fetched = iter(self._source.read_ranges(missing) if missing else ())
+        views = []
+        for offset, size in ranges:
+            if offset < self._tail_start:
+                views.append(next(fetched))
+            else:
+                start = offset - self._tail_start
+                views.append(self._tail[start : start + size])
+        return views
+
+    def close(self) -> None:
+        """Close the file; data that was read stays valid. A file object of the caller's stays open."""
+        self._source.close()
+
+    def __enter__(self) -> MosaicFile:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return (
+            f"<pymosaic.MosaicFile {self._source.name or 'in memory'}: {self.num_rows} rows, "
+            f"{self.num_columns} columns, {self.num_row_groups} row groups, "
+            f"{self.num_buckets} buckets>"
+        )
+
+    @property
+    def num_rows(self) -> int:
+        """Rows in all row groups."""
+        return self._parts.index.num_rows
+
+    @property
+    def num_columns(self) -> int:
+        """Number of columns."""
+        return self._parts.catalog.num_columns
+
+    @property
+    def num_row_groups(self) -> int:
+        """Number of row groups."""
+        return self._parts.index.num_row_groups
+
+    @property
+    def num_buckets(self) -> int:
+        """Number of buckets that columns are spread over."""
+        return self._parts.catalog.num_buckets
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names in the order in which the columns were written."""
+        names = self._parts.catalog.names()
+        return [names[position] for position in self._parts.catalog.original_order()]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema, columns in the order in which they were written."""
+        if self._schema is None:
+            self._schema = self._arrow_schema(self._parts.catalog.original_order())
+        return self._schema
+
+    @property
+    def metadata(self) -> FileMetadata:
+        """What the file is made of: row groups, buckets, layouts, encodings and sizes."""
+        return FileMetadata(self._parts, self._footer, self._source)
+
+    def _arrow_schema(self, positions: Positions) -> pa.Schema:
+        schema = pa.schema(_SchemaExport(self._parts, positions))
+        if self._parts.catalog.has_nul_names:
+            names = [self._parts.catalog.name(position) for position in positions]
+            schema = pa.schema(
+                [field.with_name(name) for field, name in zip(schema, names, strict=True)]
+            )
+        return schema
+
+    def statistics(self, row_group: int) -> dict[str, ColumnStatistics]:
+        """Statistics of a row group, by column name; only columns that have some.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"age": [31, 52]}), "ages.mosaic", statistics=True)
+        >>> pymosaic.MosaicFile("ages.mosaic").statistics(0)["age"].max
+        52
+        """
+        result = {}
+        with located(self._source.name):
+            num_rows = self._parts.index.row_count(row_group)
+            for entry in self._parts.index.statistics(row_group):
+                result[self._parts.catalog.name(entry[0])] = self._make_statistics(entry, num_rows)
+        return result
+
+    def _make_statistics(
+        self, entry: tuple[int, int, bytes | None, bytes | None], num_rows: int
+    ) -> ColumnStatistics:
+        position, null_count, low, high = entry
+        return make_statistics(self._column_type(position), null_count, num_rows, low, high)
+
+    def _column_type(self, position: int) -> pa.DataType:
+        return pa.schema(_SchemaExport(self._parts, np.array([position], np.int64))).field(0).type
+
+    def read(
+        self,
+        columns: Iterable[str] | None = None,
+        filters: object = None,
+        use_threads: bool = True,
+    ) -> pa.Table:
+        """Read columns and rows of the whole file; see :func:`pymosaic.read_table`."""
+        positions = self._resolve(columns)
+        schema = self._arrow_schema(positions)
+        batches = self._batches(positions, schema, filters, None, use_threads)
+        return pa.Table.from_batches(list(batches), schema)
+
+    def read_row_group(
+        self, row_group: int, columns: Iterable[str] | None = None, use_threads: bool = True
+    ) -> pa.Table:
+        """Read columns of one row group."""
+        positions = self._resolve(columns)
+        schema = self._arrow_schema(positions)
+        batches = self._batches(positions, schema, None, [row_group], use_threads)
+        return pa.Table.from_batches(list(batches), schema)
+
+    def iter_batches(
+        self,
+        batch_size: int = 65536,
+        columns: Iterable[str] | None = None,
+        filters: object = None,
+        row_groups: Iterable[int] | None = None,
+        use_threads: bool = True,
+    ) -> Iterator[pa.RecordBatch]:
+        """Read row group by row group, in batches of at most ``batch_size`` rows.
+
+        One row group is in memory at a time.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"n": range(5)}), "five.mosaic")
+        >>> with pymosaic.MosaicFile("five.mosaic") as file:
+        ...     [batch.num_rows for batch in file.iter_batches(batch_size=2)]
+        [2, 2, 1]
+        """
+        if not isinstance(batch_size, int) or batch_size < 1:
+            raise InvalidOptionError(f"batch_size must be an int of at least 1, got {batch_size!r}")
+        positions = self._resolve(columns)
+        schema = self._arrow_schema(positions)
+        batches = self._batches(positions, schema, filters, row_groups, use_threads)
+        return _sliced(batches, batch_size)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Export all rows as an Arrow stream, row group by row group."""
+        reader = pa.RecordBatchReader.from_batches(self.schema, self.iter_batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def _resolve(self, columns: Iterable[str] | None) -> Positions:
+        with located(self._source.name):
+            return resolve_columns(columns, self._parts.catalog).astype(np.int64, copy=False)
+
+    def _batches(
+        self,
+        positions: Positions,
+        schema: pa.Schema,
+        filters: object,
+        row_groups: Iterable[int] | None,
+        use_threads: bool,
+    ) -> Iterator[pa.RecordBatch]:
+        """Check the request now, then read one row group after the other."""
+        wanted = range(self.num_row_groups) if row_groups is None else list(row_groups)
+        for row_group in wanted:
+            self._parts.index.row_count(row_group)
+        parsed = parse_filters(filters)
+        row_filter = None if parsed is None else _RowFilter(self, parsed)
+        return self._generate(positions, schema, row_filter, wanted, use_threads)
+
+    def _generate(
+        self,
+        positions: Positions,
+        schema: pa.Schema,
+        row_filter: _RowFilter | None,
+        row_groups: Iterable[int],
+        use_threads: bool,
+    ) -> Iterator[pa.RecordBatch]:
+        for row_group in row_groups:
+            with located(self._source.name):
+                reader = RowGroupReader(self._parts, row_group, use_threads)
+                if reader.num_rows == 0:
+                    continue
+                if row_filter is None:
+                    batch = reader.read(positions, schema)
+                else:
+                    selected = row_filter.read(reader, row_group, positions, schema)
+                    if selected is None:
+                        continue
+                    batch = selected
+            yield batch
+
+
+class _RowFilter:
+    """A filter bound to a file: prunes row groups, then selects rows."""
+
+    def __init__(self, file: MosaicFile, row_filter: Filter) -> None:
+        self._file = file
+        self._filter = row_filter
+        self._positions = file._resolve(row_filter.columns)
+        self._schema = file._arrow_schema(self._positions)
+        if self._schema.names != list(row_filter.columns):
+            raise InvalidOptionError("filters: give exact column names, not patterns")
+        self._filter.validate({field.name: field.type for field in self._schema})
+
+    def read(
+        self, reader: RowGroupReader, row_group: int, positions: Positions, schema: pa.Schema
+    ) -> pa.RecordBatch | None:
+        """The matching rows of a row group, or None; columns to test are read first."""
+        if self._filter.excludes(lambda name: self._statistics(row_group, name), reader.num_rows):
+            return None
+        mask = self._filter.mask(reader.read(self._positions, self._schema))
+        matches = mask.true_count
+        if matches == 0:
+            return None
+        batch = reader.read(positions, schema)
+        return batch if matches == reader.num_rows else batch.filter(mask)
+
+    def _statistics(self, row_group: int, name: str) -> ColumnStatistics | None:
+        index = self._file._parts.index
+        entry = index.find_statistic(row_group, self._file._parts.catalog.find(name))
+        if entry is None:
+            return None
+        return self._file._make_statistics(entry, index.row_count(row_group))
+
+
+def _sliced(batches: Iterator[pa.RecordBatch], batch_size: int) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for start in range(0, batch.num_rows, batch_size):
+            yield batch.slice(start, batch_size)
+
+
+def read_table(
+    source: SourceLike,
+    *,
+    columns: Iterable[str] | None = None,
+    filters: object = None,
+    use_threads: bool = True,
+    filesystem: object = None,
+    limits: Limits | None = None,
+) -> pa.Table:
+    """Read a Mosaic file into an Arrow table.
+
+    Parameters
+    ----------
+    source : str, path-like, bytes-like or binary file object
+        A path, a URI, the bytes of a file, or an open file.
+    columns : list of str, optional
+        Names in the order wanted, or patterns such as ``"sensor_temp_*"``. An entry that names a
+        column is that column, any other is a pattern. An empty list keeps the row count.
+    filters : list of tuples, or list of lists of tuples, optional
+        Rows to keep, as in :func:`pyarrow.parquet.read_table`: ``[("age", ">", 50)]``; inner lists
+        are joined by AND, the outer one by OR. Operators: ``= == != < <= > >= in not in`` and
+        ``("age", "is null")``, ``("age", "is not null")``. A comparison with null is never true.
+    use_threads : bool
+        Decode buckets on several threads.
+    filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
+        Where ``source``, then a path, is looked up.
+    limits : Limits, optional
+        Caps that the file is held to.
+
+    Returns
+    -------
+    pyarrow.Table
+        One chunk per row group.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic
+    >>> table = pa.table({"city": ["Oslo", "Rome", None], "temp_1": [3, 17, 8], "temp_2": [4, 18, 9]})
+    >>> pymosaic.write_table(table, "weather.mosaic")
+    >>> pymosaic.read_table("weather.mosaic", columns=["temp_*"], filters=[("city", "==", "Rome")])
+    pyarrow.Table
+    temp_1: int64
+    temp_2: int64
+    ----
+    temp_1: [[17]]
+    temp_2: [[18]]
+    """
+    with MosaicFile(source, filesystem=filesystem, limits=limits) as file:
+        return file.read(columns, filters, use_threads)
+
+
+def read_schema(
+    source: SourceLike, *, filesystem: object = None, limits: Limits | None = None
+) -> pa.Schema:
+    """Read the Arrow schema of a file.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic
+    >>> pymosaic.write_table(pa.table({"age": [31]}), "one.mosaic")
+    >>> pymosaic.read_schema("one.mosaic")
+    age: int64
+    """
+    with MosaicFile(source, filesystem=filesystem, limits=limits) as file:
+        return file.schema
+
+
+def read_metadata(
+    source: SourceLike, *, filesystem: object = None, limits: Limits | None = None
+) -> FileMetadata:
+    """Read what a file is made of; see :class:`pymosaic.FileMetadata`.
+
+    The file stays open for as long as the result lives: encodings are read when asked for.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic
+    >>> pymosaic.write_table(pa.table({"age": [31]}), "one.mosaic")
+    >>> pymosaic.read_metadata("one.mosaic").num_rows
+    1
+    """
+    return MosaicFile(source, filesystem=filesystem, limits=limits).metadata

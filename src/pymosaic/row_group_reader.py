@@ -1,0 +1,211 @@
+"""One row group on its way from bytes to Arrow batches.
+
+Rounds of reading for a projection: monolithic buckets and the directories of paged ones in the
+first, the wanted slots of paged buckets in the second. A paged bucket of which every column is
+wanted is read whole in the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pymosaic.errors import CorruptFileError
+from pymosaic.format.block import decompress
+from pymosaic.kernels.arrow_export import BatchExport, MemoryBudget
+from pymosaic.kernels.bucket_decoder import BucketDecoder
+from pymosaic.kernels.catalog import Catalog
+from pymosaic.kernels.row_group_index import RowGroupIndex
+from pymosaic.limits import Limits
+from pymosaic.plan import BucketPlan, plan_row_group
+from pymosaic.threads import num_threads, ordered_map, split_evenly
+
+__all__ = ["BucketLoader", "FileParts", "RowGroupReader"]
+
+Positions: TypeAlias = npt.NDArray[np.int64]
+Fetch: TypeAlias = Callable[[Sequence[tuple[int, int]]], list[memoryview]]
+
+# Below this many compressed bytes, handing work to threads costs more than it saves.
+_WORTH_A_THREAD = 16 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class FileParts:
+    """What is known of an open file: how to decode it and where to get its bytes."""
+
+    catalog: Catalog
+    index: RowGroupIndex
+    compressed: bool
+    limits: Limits
+    fetch: Fetch
+
+
+class BucketLoader:
+    """The stored bytes of one bucket, fetched for the wanted columns and located in a decoder."""
+
+    def __init__(self, parts: FileParts, row_group: int, plan: BucketPlan) -> None:
+        self.plan = plan
+        self._parts = parts
+        self._structure = f"row group {row_group}, bucket {plan.bucket}"
+        self._num_rows = parts.index.row_count(row_group)
+        self.decoder = BucketDecoder(parts.catalog, plan.bucket, self._num_rows)
+        self._whole: memoryview | None = None
+        self._slots: dict[int, memoryview] = {}
+        self._offsets: npt.NDArray[np.int64] | None = None
+        if plan.paged and not parts.compressed:
+            raise CorruptFileError(
+                "a paged bucket in a file without compression", structure=self._structure
+            )
+
+    def first_ranges(self) -> list[tuple[int, int]]:
+        """What the first round must fetch: the bucket, or the directory of a paged one."""
+        plan = self.plan
+        if plan.missing:
+            return []
+        first, last = self._parts.catalog.bucket_range(plan.bucket)
+        if not plan.paged or len(plan.positions) == last - first:
+            return [(plan.offset, plan.compressed_size)]
+        return [(plan.offset, min(self.decoder.directory_size(), plan.compressed_size))]
+
+    def take_first(self, data: Sequence[memoryview]) -> list[tuple[int, int]]:
+        """Take the first round's bytes; returns the slots that the second must fetch."""
+        if self.plan.missing:
+            self.decoder.load_missing()
+            return []
+        self._whole = data[0]
+        if not self.plan.paged:
+            return []
+        size = self.decoder.directory_size()
+        if size > self.plan.compressed_size:
+            raise CorruptFileError(
+                f"a paged bucket of {self.plan.compressed_size} bytes is shorter than its "
+                f"directory of {size}",
+                structure=self._structure,
+            )
+        self._offsets = self.decoder.load_directory(self._whole[:size], self.plan.compressed_size)
+        if len(self._whole) == self.plan.compressed_size:
+            for index, start, stop in self._wanted_slots():
+                self._slots[index] = self._whole[start:stop]
+            return []
+        return [(self.plan.offset + start, stop - start) for _, start, stop in self._wanted_slots()]
+
+    def take_slots(self, data: Sequence[memoryview]) -> None:
+        """Take the second round's bytes."""
+        for (index, _, _), slot in zip(self._wanted_slots(), data, strict=True):
+            self._slots[index] = slot
+
+    def _wanted_slots(self) -> list[tuple[int, int, int]]:
+        """``(physical column, start, stop)`` of each slot that wanted columns have."""
+        assert self._offsets is not None
+        slots = []
+        for position in self.plan.positions:
+            primary, first_child, last_child = self.decoder.physical_range(position)
+            for index in (primary, *range(first_child, last_child)):
+                start, stop = int(self._offsets[index]), int(self._offsets[index + 1])
+                if stop > start:
+                    slots.append((index, start, stop))
+        return slots
+
+    def slot_sizes(self) -> dict[int, int]:
+        """Bytes on disk of the slots that were fetched, by physical column."""
+        return {index: len(slot) for index, slot in self._slots.items()}
+
+    def load(self) -> None:
+        """Decompress what was fetched and locate the columns in it."""
+        if self._whole is None:
+            return
+        if not self.plan.paged:
+            self.decoder.load_monolithic(self._decompress_bucket(), int(self.plan.positions[-1]))
+        for index, slot in self._slots.items():
+            self.decoder.load_page(index, self._decompress_slot(index, slot))
+        self._whole = None
+        self._slots = {}
+
+    def _decompress_bucket(self) -> bytes | memoryview:
+        assert self._whole is not None
+        if self._parts.compressed:
+            return decompress(
+                self._whole, self.plan.raw_size, self._structure, self._parts.limits
+            )
+        if len(self._whole) != self.plan.raw_size:
+            raise CorruptFileError(
+                f"an uncompressed bucket of {len(self._whole)} bytes declares "
+                f"{self.plan.raw_size}",
+                structure=self._structure,
+            )
+        return self._whole
+
+    def _decompress_slot(self, index: int, slot: memoryview) -> bytes:
+        structure = f"{self._structure}, slot {index}"
+        declared_size = shift = 0
+        for place, byte in enumerate(slot[:5]):
+            declared_size |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return decompress(
+                    slot[place + 1 :], declared_size, structure, self._parts.limits
+                )
+        raise CorruptFileError("a slot does not start with a varint", structure=structure, offset=0)
+
+    def decode(self, batch: BatchExport, budget: MemoryBudget) -> None:
+        """Decode the wanted columns into the batch."""
+        try:
+            self.decoder.decode(batch, self.plan.positions, self.plan.slots, budget)
+        except CorruptFileError as error:
+            error.structure = f"{self._structure}, {error.structure}"
+            raise
+
+
+class RowGroupReader:
+    """Reads columns of one row group."""
+
+    def __init__(self, parts: FileParts, row_group: int, use_threads: bool) -> None:
+        self._parts = parts
+        self._row_group = row_group
+        self._use_threads = use_threads
+        self.num_rows: int = parts.index.row_count(row_group)
+
+    def read(self, positions: Positions, schema: pa.Schema) -> pa.RecordBatch:
+        """The columns at ``positions``, in that order; ``schema`` is theirs."""
+        parts = self._parts
+        plans = plan_row_group(parts.catalog, parts.index, self._row_group, positions)
+        batch = BatchExport(parts.catalog, positions, self.num_rows)
+        budget = MemoryBudget(parts.limits.max_row_group_bytes)
+        loaders = self.fetch(plans)
+
+        def decode(run: Sequence[BucketLoader]) -> None:
+            for loader in run:
+                loader.load()
+                loader.decode(batch, budget)
+
+        weights = [plan.compressed_size + 1 for plan in plans]
+        parts_wanted = min(4 * num_threads(), 1 + sum(weights) // _WORTH_A_THREAD)
+        runs = split_evenly(loaders, weights, parts_wanted)
+        for _ in ordered_map(decode, runs, self._use_threads and len(runs) > 1):
+            pass
+        result = pa.record_batch(batch)
+        if parts.catalog.has_nul_names:
+            # The Arrow C interface ends a name at its first NUL.
+            result = pa.RecordBatch.from_arrays(result.columns, schema=schema)
+        return result
+
+    def fetch(self, plans: Sequence[BucketPlan]) -> list[BucketLoader]:
+        """Read the bytes of some buckets, in two rounds at most."""
+        loaders = [BucketLoader(self._parts, self._row_group, plan) for plan in plans]
+        first = [loader.first_ranges() for loader in loaders]
+        data = iter(self._parts.fetch([item for ranges in first for item in ranges]))
+        second = [
+            loader.take_first([next(data) for _ in ranges])
+            for loader, ranges in zip(loaders, first, strict=True)
+        ]
+        if any(second):
+            data = iter(self._parts.fetch([item for ranges in second for item in ranges]))
+            for loader, ranges in zip(loaders, second, strict=True):
+                if ranges:
+                    loader.take_slots([next(data) for _ in ranges])
+        return loaders

@@ -1,0 +1,316 @@
+"""Column statistics: the stored bytes of a minimum or maximum, turned into typed values.
+
+The row group index holds, per column and row group, a null count and (unless every value is
+null) a minimum and a maximum. The bytes of a value, without the length prefix of strings:
+
+=========================== ======================================================
+Arrow type                  bytes
+=========================== ======================================================
+bool                        1; not zero is true
+int8, int16, int32, int64   1, 2, 4, 8; two's complement, big-endian
+float, double               4, 8; IEEE bits, big-endian
+date32                      4; days, big-endian
+time32[ms]                  4; milliseconds of the day, big-endian
+decimal128(p <= 18, s)      8; unscaled value, big-endian
+decimal128(p > 18, s)       0 to 16; unscaled value, big-endian, sign-extended
+timestamp[ms], [us]         8; big-endian
+timestamp[ns]               8 + 4; milliseconds, then nanoseconds 0 to 999,999
+string, binary              the bytes themselves
+=========================== ======================================================
+
+Values are checked here; whether ``null_count`` fits the row group is the index parser's part.
+"""
+
+from __future__ import annotations
+
+import datetime
+import struct
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal, TypeAlias, cast
+
+import numpy as np
+import pyarrow as pa
+
+from pymosaic.errors import CorruptFileError
+
+__all__ = ["ColumnStatistics", "PlainValue", "decode_value", "make_statistics", "order_key"]
+
+PlainValue: TypeAlias = (
+    bool
+    | int
+    | float
+    | Decimal
+    | datetime.date
+    | datetime.time
+    | datetime.datetime
+    | str
+    | bytes
+    | np.datetime64
+)
+
+_UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_MILLIS_PER_DAY = 86_400_000
+_NANOS_PER_MILLI = 1_000_000
+_COMPACT_PRECISION = 18
+_MAX_DECIMAL_BYTES = 16
+_INT64_MIN = -(1 << 63)
+_INT64_MAX = (1 << 63) - 1
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+# Every 128-bit decimal that the format can hold, as its unscaled integer.
+_UNSCALED = pa.decimal128(38, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStatistics:
+    """What the file says about one column in one row group.
+
+    Parameters
+    ----------
+    null_count : int
+        Number of nulls.
+    num_rows : int
+        Number of rows in the row group.
+    min_scalar, max_scalar : pyarrow.Scalar or None
+        Smallest and largest value, in the column's Arrow type. Both are None where the file
+        stores none (all values are null) or stores doubtful ones (NaN, or minimum > maximum).
+        NaN values of a float column are not covered by them.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pymosaic.statistics import ColumnStatistics
+    >>> date = pa.date32()
+    >>> statistics = ColumnStatistics(1, 10, pa.scalar(0, date), pa.scalar(31, date))
+    >>> statistics.max
+    datetime.date(1970, 2, 1)
+    >>> statistics.has_min_max
+    True
+    """
+
+    null_count: int
+    num_rows: int
+    min_scalar: pa.Scalar | None = None
+    max_scalar: pa.Scalar | None = None
+
+    @property
+    def has_min_max(self) -> bool:
+        """Whether there is a minimum and a maximum."""
+        return self.min_scalar is not None and self.max_scalar is not None
+
+    @property
+    def min(self) -> PlainValue | None:
+        """The minimum as a plain Python value, or None.
+
+        Dates and timestamps are ``datetime.date`` and ``datetime.datetime`` (never pandas types).
+        One that these cannot hold (beyond the years 1 to 9999, or finer than a microsecond) is a
+        ``numpy.datetime64`` of the column's unit, in UTC if the column has a time zone. An unknown
+        time zone gives the same moment in UTC. The lowest 64-bit timestamp, which numpy takes for
+        "not a time", stays an ``int``.
+        """
+        return None if self.min_scalar is None else _plain(self.min_scalar)
+
+    @property
+    def max(self) -> PlainValue | None:
+        """The maximum as a plain Python value, or None; see :attr:`min`."""
+        return None if self.max_scalar is None else _plain(self.max_scalar)
+
+
+def make_statistics(
+    arrow_type: pa.DataType,
+    null_count: int,
+    num_rows: int,
+    min_bytes: bytes | None,
+    max_bytes: bytes | None,
+) -> ColumnStatistics:
+    """Build the statistics of one column in one row group from what the index stores.
+
+    NaN as minimum or maximum, or a minimum above the maximum, leaves both out: the null count
+    stands, the rest is doubtful and never used.
+
+    Parameters
+    ----------
+    arrow_type : pyarrow.DataType
+        Type of the column.
+    null_count, num_rows : int
+        Nulls and rows in the row group.
+    min_bytes, max_bytes : bytes or None
+        The stored values, without length prefix; None if the file holds none.
+
+    Raises
+    ------
+    CorruptFileError
+        If the bytes are no value of this type.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pymosaic.statistics import make_statistics
+    >>> statistics = make_statistics(pa.int16(), 0, 10, b"\\xff\\xff", b"\\x00\\x07")
+    >>> statistics.min, statistics.max
+    (-1, 7)
+    >>> make_statistics(pa.int16(), 0, 10, b"\\x00\\x07", b"\\xff\\xff").has_min_max
+    False
+    """
+    if min_bytes is None or max_bytes is None:
+        return ColumnStatistics(null_count, num_rows)
+    low = decode_value(min_bytes, arrow_type)
+    high = decode_value(max_bytes, arrow_type)
+    # NaN fails every comparison, so this one test covers it.
+    if not order_key(low) <= order_key(high):  # type: ignore[operator]
+        return ColumnStatistics(null_count, num_rows)
+    return ColumnStatistics(null_count, num_rows, low, high)
+
+
+def decode_value(data: bytes, arrow_type: pa.DataType) -> pa.Scalar:
+    """Decode one stored minimum or maximum.
+
+    Parameters
+    ----------
+    data : bytes
+        The value, without length prefix.
+    arrow_type : pyarrow.DataType
+        Type of the column.
+
+    Raises
+    ------
+    CorruptFileError
+        If the bytes are no value of this type.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pymosaic.statistics import decode_value
+    >>> decode_value(b"\\x00\\x00\\x00\\x2a", pa.int32())
+    <pyarrow.Int32Scalar: 42>
+    >>> decode_value(bytes(7) + b"\\x7b", pa.decimal128(5, 2))
+    <pyarrow.Decimal128Scalar: Decimal('1.23')>
+    """
+    types = pa.types
+    if types.is_boolean(arrow_type):
+        return pa.scalar(_integer(data, 1, arrow_type) != 0)
+    if types.is_integer(arrow_type) or types.is_date32(arrow_type):
+        return pa.scalar(_integer(data, arrow_type.bit_width // 8, arrow_type), arrow_type)
+    if types.is_float32(arrow_type) or types.is_float64(arrow_type):
+        _check_length(data, arrow_type.bit_width // 8, arrow_type)
+        (number,) = struct.unpack(">f" if len(data) == 4 else ">d", data)
+        return pa.scalar(number, arrow_type)
+    if types.is_time32(arrow_type):
+        millis = _integer(data, 4, arrow_type)
+        if not 0 <= millis < _MILLIS_PER_DAY:
+            raise _corrupt(f"a time of {millis} milliseconds is outside the day")
+        return pa.scalar(millis, arrow_type)
+    if types.is_timestamp(arrow_type):
+        return pa.scalar(_timestamp(data, arrow_type), arrow_type)
+    if types.is_decimal128(arrow_type):
+        return _decimal(data, arrow_type)
+    if types.is_string(arrow_type):
+        try:
+            return pa.scalar(data.decode("utf-8"), arrow_type)
+        except UnicodeDecodeError as error:
+            raise _corrupt(f"a string is not UTF-8: {error.reason}", error.start) from None
+    if types.is_binary(arrow_type):
+        return pa.scalar(data, arrow_type)
+    raise _corrupt(f"a column of type {arrow_type} has a minimum or maximum")
+
+
+def order_key(scalar: pa.Scalar) -> int | float | bytes:
+    """Return a value that sorts among the keys of its type as the format sorts the values.
+
+    Integers, booleans, dates, times and timestamps give their raw integer, decimals the unscaled
+    one, floats themselves, strings and binary their bytes.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pymosaic.statistics import order_key
+    >>> order_key(pa.scalar("é")), order_key(pa.scalar(7, pa.timestamp("ns")))
+    (b'\\xc3\\xa9', 7)
+    """
+    types, arrow_type = pa.types, scalar.type
+    key: int | float | bytes
+    if types.is_temporal(arrow_type):
+        key = scalar.value
+    elif types.is_decimal(arrow_type):
+        key = int(pa.array([scalar], arrow_type).view(_UNSCALED)[0].as_py())
+    elif types.is_boolean(arrow_type) or types.is_integer(arrow_type):
+        key = int(scalar.as_py())
+    elif types.is_floating(arrow_type):
+        key = float(scalar.as_py())
+    else:
+        key = scalar.as_buffer().to_pybytes()
+    return key
+
+
+def _integer(data: bytes, width: int, arrow_type: pa.DataType) -> int:
+    _check_length(data, width, arrow_type)
+    return int.from_bytes(data, "big", signed=True)
+
+
+def _check_length(data: bytes, width: int, arrow_type: pa.DataType) -> None:
+    if len(data) != width:
+        raise _corrupt(f"a value of type {arrow_type} takes {width} bytes, got {len(data)}")
+
+
+def _timestamp(data: bytes, arrow_type: pa.DataType) -> int:
+    if arrow_type.unit != "ns":
+        return _integer(data, 8, arrow_type)
+    _check_length(data, 12, arrow_type)
+    millis, nanos = struct.unpack(">qi", data)
+    if not 0 <= nanos < _NANOS_PER_MILLI:
+        raise _corrupt(f"nanoseconds of the millisecond are 0 to 999999, got {nanos}", 8)
+    value: int = millis * _NANOS_PER_MILLI + nanos
+    if not _INT64_MIN <= value <= _INT64_MAX:
+        raise _corrupt("a nanosecond timestamp is beyond 64 bits")
+    return value
+
+
+def _decimal(data: bytes, arrow_type: pa.DataType) -> pa.Scalar:
+    precision = arrow_type.precision
+    if precision <= _COMPACT_PRECISION:
+        _check_length(data, 8, arrow_type)
+    elif len(data) > _MAX_DECIMAL_BYTES:
+        raise _corrupt(f"a value of type {arrow_type} takes up to 16 bytes, got {len(data)}")
+    unscaled = int.from_bytes(data, "big", signed=True)
+    if abs(unscaled) >= 10**precision:
+        raise _corrupt(f"a value of type {arrow_type} has more than {precision} digits")
+    # Through the view, because Arrow cannot rescale every value to a negative scale.
+    return pa.array([Decimal(unscaled)], _UNSCALED).view(arrow_type)[0]
+
+
+def _corrupt(reason: str, offset: int | None = None) -> CorruptFileError:
+    return CorruptFileError(reason, structure="statistics", offset=offset)
+
+
+def _plain(scalar: pa.Scalar) -> PlainValue:
+    arrow_type = scalar.type
+    if pa.types.is_timestamp(arrow_type):
+        return _plain_timestamp(scalar.value, arrow_type.unit, arrow_type.tz)
+    if pa.types.is_decimal(arrow_type):
+        # Not through Arrow, which fails on scales such as -100.
+        sign, digits, _ = Decimal(int(order_key(scalar))).as_tuple()
+        return Decimal((sign, digits, -arrow_type.scale))
+    value: PlainValue
+    try:
+        value = scalar.as_py()
+    except (OverflowError, ValueError):
+        if not pa.types.is_date32(arrow_type):
+            raise
+        value = np.datetime64(scalar.value, "D")
+    return value
+
+
+def _plain_timestamp(value: int, unit: str, zone: str | None) -> PlainValue:
+    micros, finer = divmod(value * 10**6, _UNITS_PER_SECOND[unit])
+    try:
+        moment = _EPOCH + datetime.timedelta(microseconds=micros)
+    except OverflowError:
+        finer = 1
+    if finer:
+        return value if value == _INT64_MIN else np.datetime64(value, cast(Literal["ns"], unit))
+    if zone is None:
+        return moment.replace(tzinfo=None)
+    try:
+        return moment.astimezone(pa.lib.string_to_tzinfo(zone))
+    except (pa.ArrowException, LookupError, ValueError, OverflowError):
+        return moment

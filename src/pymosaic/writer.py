@@ -1,0 +1,429 @@
+"""Writing: buffer batches into row groups, encode and compress buckets, commit at the end.
+
+::
+
+    Arrow stream ─► row group buffer ─► bucket encode (kernel) ─► zstd ─► sink
+    close: schema block, index, footer, then the sink makes the file visible
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pymosaic.errors import InvalidDataError, InvalidOptionError, WriterClosedError
+from pymosaic.format import row_group_index, schema_block
+from pymosaic.format.block import Compressor
+from pymosaic.format.footer import Footer
+from pymosaic.format.row_group_index import BucketEntry
+from pymosaic.kernels.arrow_source import ArrowSource, bind, catalog_from_arrow
+from pymosaic.kernels.bucket_encoder import BucketEncoder, statistics
+from pymosaic.kernels.row_group_buffer import RowGroupBuffer
+from pymosaic.limits import Limits
+from pymosaic.options import WriterOptions
+from pymosaic.projection import resolve_columns
+from pymosaic.sink import SinkLike, open_sink
+from pymosaic.threads import num_threads, ordered_map
+
+__all__ = ["MosaicWriter", "write_table"]
+
+_U32_MAX = (1 << 32) - 1
+# The size estimate before anything was compressed, and what it allows for the end of the file.
+_EXPECTED_ZSTD_RATIO = 0.3
+_EXPECTED_TAIL_BYTES = 1024
+# Below this many values, handing columns to threads costs more than it saves.
+_WORTH_A_THREAD = 1 << 17
+
+
+def _open_data(data: Any) -> pa.Table | pa.RecordBatch | pa.RecordBatchReader:
+    """Anything that speaks Arrow, as one of pyarrow's three kinds of tabular data."""
+    if isinstance(data, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)):
+        return data
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(data)
+    if hasattr(data, "__arrow_c_array__"):
+        return pa.record_batch(data)
+    raise InvalidDataError(
+        f"cannot write {type(data).__name__}: give a pyarrow Table, RecordBatch or "
+        "RecordBatchReader, or an object with __arrow_c_stream__ or __arrow_c_array__ "
+        "(a Polars or pandas DataFrame, a DuckDB relation)"
+    )
+
+
+def _batches(data: pa.Table | pa.RecordBatch | pa.RecordBatchReader) -> Iterable[pa.RecordBatch]:
+    if isinstance(data, pa.RecordBatch):
+        return [data]
+    if isinstance(data, pa.Table):
+        return data.to_batches()
+    return data
+
+
+class MosaicWriter:
+    """Writes a Mosaic file batch by batch.
+
+    The file appears when the writer is closed, whole or not at all: a local file is written
+    beside its target and renamed. An exception inside the ``with`` block, or a batch that cannot
+    be written, aborts: no file appears, and one that was there stays.
+
+    Parameters
+    ----------
+    where : str, path-like or binary file object
+        A path, a URI, or an open file (written in order and left open).
+    schema : pyarrow.Schema
+        Columns to write; batches are matched with it by column name.
+    filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
+        Where ``where``, then a path, is looked up.
+    **options
+        The options of :func:`write_table`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic
+    >>> schema = pa.schema({"id": pa.int64(), "name": pa.string()})
+    >>> with pymosaic.MosaicWriter("log.mosaic", schema) as writer:
+    ...     for start in (0, 10):
+    ...         ids = range(start, start + 10)
+    ...         writer.write(pa.table({"name": [f"n{i}" for i in ids], "id": ids}))
+    >>> pymosaic.read_table("log.mosaic").num_rows
+    20
+    """
+
+    def __init__(
+        self,
+        where: SinkLike,
+        schema: pa.Schema,
+        *,
+        filesystem: object = None,
+        **options: Any,
+    ) -> None:
+        self._closed_because: str | None = "it could not be opened"
+        try:
+            self._options = WriterOptions(**options)
+        except TypeError as error:
+            raise InvalidOptionError(str(error).replace("WriterOptions.__init__()", "writer")) from None
+        self._schema = schema if isinstance(schema, pa.Schema) else pa.schema(schema)
+        num_columns = len(self._schema)
+        self._catalog = catalog_from_arrow(self._schema, self._options.bucket_count(num_columns))
+        self._statistics = self._statistics_positions()
+        self._compressor = (
+            Compressor(self._options.compression_level, self._options.checksum)
+            if self._options.compressed
+            else None
+        )
+        self._max_block_bytes = Limits().max_block_bytes if self._compressor else _U32_MAX
+        self._bitmap_bytes_per_row = self._count_bitmap_bytes()
+        self._rows = RowGroupBuffer(self._catalog)
+        self._bitmap_bytes = 0
+        self._index = bytearray()
+        self._num_row_groups = 0
+        self._raw_bytes = self._compressed_bytes = 0
+        self._source: tuple[pa.Schema, ArrowSource] | None = None
+        self._sink = open_sink(where, filesystem)
+        self._start = self._sink.position
+        self._closed_because = None
+
+    def _statistics_positions(self) -> list[int]:
+        wanted = self._options.statistics
+        if not wanted:
+            return []
+        catalog = self._catalog
+        if wanted is True:
+            return [
+                position
+                for position in range(catalog.num_columns)
+                if catalog.has_statistics(position)
+            ]
+        positions = []
+        for name in wanted:
+            position = catalog.find(name)
+            found = [position] if position >= 0 else resolve_columns([name], catalog).tolist()
+            positions.extend(found)
+        for position in positions:
+            if not catalog.has_statistics(position):
+                name = catalog.name(position)
+                raise InvalidOptionError(
+                    f"statistics: column {name!r} of type {self._schema.field(name).type} cannot "
+                    "have any (binary, decimals above 18 digits, lists and maps have none)"
+                )
+        return sorted(positions)
+
+    def _count_bitmap_bytes(self) -> int:
+        catalog = self._catalog
+        if catalog.num_columns == 0:
+            return 0
+        starts = np.arange(catalog.num_buckets + 1) * catalog.num_columns
+        starts = -(-starts // catalog.num_buckets)
+        return int(np.sum((np.diff(starts) + 7) // 8))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema that batches must have."""
+        return self._schema
+
+    @property
+    def estimated_size(self) -> int:
+        """About how large the file would be if the writer were closed now."""
+        ratio = _EXPECTED_ZSTD_RATIO if self._compressor else 1.0
+        if self._raw_bytes:
+            ratio = self._compressed_bytes / self._raw_bytes
+        written = self._sink.position - self._start
+        return written + int(self._buffered_bytes * ratio) + _EXPECTED_TAIL_BYTES
+
+    @property
+    def _buffered_bytes(self) -> int:
+        return self._rows.serialised_bytes + self._bitmap_bytes
+
+    def write(self, data: object) -> None:
+        """Append rows.
+
+        Parameters
+        ----------
+        data : pyarrow.Table, RecordBatch, RecordBatchReader, or Arrow stream or array object
+            Its columns may be in any order.
+        """
+        self._check_open()
+        with _Aborting(self):
+            for batch in _batches(_open_data(data)):
+                self._append(batch)
+
+    def _append(self, batch: pa.RecordBatch) -> None:
+        source = self._bind(batch.schema)
+        if batch.num_rows == 0:
+            return
+        # The kernel trusts an Arrow array's buffers to be as long as its length says.
+        batch.validate()
+        _, capsule = batch.__arrow_c_array__()
+        num_columns = self._catalog.num_columns
+        parts = min(4 * num_threads(), num_columns * batch.num_rows // _WORTH_A_THREAD)
+        step = -(-num_columns // max(1, parts)) or 1
+
+        def append(first: int) -> None:
+            self._rows.append(source, capsule, first, min(first + step, num_columns))
+
+        for _ in ordered_map(
+            append, range(0, num_columns, step), self._options.use_threads and parts > 1
+        ):
+            pass
+        self._rows.add_rows(batch.num_rows)
+        self._bitmap_bytes += batch.num_rows * self._bitmap_bytes_per_row
+        if self._buffered_bytes >= self._options.row_group_bytes:
+            self._flush()
+
+    def _bind(self, schema: pa.Schema) -> ArrowSource:
+        if self._source is not None and self._source[0].equals(schema):
+            return self._source[1]
+        source = bind(schema, self._catalog)
+        self._source = schema, source
+        return source
+
+    def _flush(self) -> None:
+        """Write the buffered rows as a row group."""
+        rows = self._rows
+        if rows.num_rows == 0:
+            return
+        stored_statistics = [
+            # Without checksums the file is the reference's to the byte, its NaN included.
+            (position, statistics(rows, position, not self._options.checksum))
+            for position in self._statistics
+        ]
+        entries = []
+        num_buckets = self._catalog.num_buckets if self._catalog.num_columns else 0
+        encoded = ordered_map(self._encode_bucket, range(num_buckets), self._options.use_threads)
+        for bucket, (pieces, raw_size, monolithic) in enumerate(encoded):
+            offset = self._sink.position
+            for piece in pieces:
+                self._sink.write(piece)
+            size = self._sink.position - offset
+            _check_u32("a bucket", size)
+            entries.append(BucketEntry(bucket, offset, size, raw_size if monolithic else 0))
+            self._raw_bytes += raw_size
+            self._compressed_bytes += size
+        self._index += row_group_index.emit_row_group(rows.num_rows, entries, stored_statistics)
+        self._num_row_groups += 1
+        self._rows = RowGroupBuffer(self._catalog)
+        self._bitmap_bytes = 0
+
+    def _encode_bucket(self, bucket: int) -> tuple[list[bytes], int, bool]:
+        """The bytes of a bucket, its size before compression, and whether it is monolithic."""
+        options = self._options
+        encoder = BucketEncoder(
+            self._rows, bucket, options.max_dict_entries, options.max_dict_bytes
+        )
+        compressor = self._compressor
+        if compressor is None or not encoder.is_paged(options.page_size_threshold):
+            raw = encoder.monolithic(self._max_block_bytes)
+            encoder.release()
+            pieces = [raw if compressor is None else compressor.compress(raw)]
+            return pieces, len(raw), True
+        sizes = bytearray()
+        slots = []
+        raw_size = 0
+        for index in range(encoder.num_pages()):
+            page = encoder.page(index, self._max_block_bytes)
+            slot = b""
+            if page is not None:
+                slot = row_group_index.varint(len(page)) + compressor.compress(page)
+                slots.append(slot)
+                raw_size += len(page)
+            _check_u32("a page", len(slot))
+            sizes += len(slot).to_bytes(4, "little")
+        header = encoder.page_header()
+        encoder.release()
+        return [header, bytes(sizes), *slots], raw_size, False
+
+    def close(self) -> None:
+        """Write what is buffered and the end of the file, and make the file visible."""
+        if self._closed_because == "it is closed":
+            return
+        self._check_open()
+        with _Aborting(self):
+            self._flush()
+            schema_offset = self._sink.position
+            self._sink.write(schema_block.emit(self._catalog, self._compressor))
+            index_offset = self._sink.position
+            self._sink.write(bytes(self._index))
+            footer = Footer(
+                index_offset,
+                schema_offset,
+                self._catalog.num_buckets,
+                self._num_row_groups,
+                self._options.compressed,
+            )
+            self._sink.write(footer.emit())
+            self._sink.commit()
+            self._closed_because = "it is closed"
+
+    def abort(self) -> None:
+        """Give up: no file appears, and one that was there stays. Safe to call at any time."""
+        if self._closed_because is None:
+            self._abort("it was aborted")
+
+    def _abort(self, reason: str) -> None:
+        self._closed_because = reason
+        self._rows = RowGroupBuffer(self._catalog)
+        self._sink.abort()
+
+    def _check_open(self) -> None:
+        if self._closed_because is not None:
+            raise WriterClosedError(f"the writer cannot be used: {self._closed_because}")
+
+    def __enter__(self) -> MosaicWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is None and self._closed_because is None:
+            self.close()
+        else:
+            self.abort()
+
+    def __del__(self) -> None:
+        # A writer that was dropped without close() leaves nothing behind.
+        if getattr(self, "_closed_because", "") is None:
+            self.abort()
+
+
+class _Aborting:
+    """Aborts the writer if anything is raised inside, a KeyboardInterrupt too."""
+
+    def __init__(self, writer: MosaicWriter) -> None:
+        self._writer = writer
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is not None and self._writer._closed_because is None:
+            self._writer._abort(f"an error aborted it: {error!r}")
+
+
+def _check_u32(what: str, size: int) -> None:
+    if size > _U32_MAX:
+        raise InvalidDataError(f"{what} of {size} bytes is above the format's 4 GiB")
+
+
+def write_table(
+    table: object,
+    where: SinkLike,
+    *,
+    compression: str | None = "zstd",
+    compression_level: int = 1,
+    num_buckets: int | None = None,
+    row_group_bytes: int = 256 << 20,
+    max_dict_entries: int = 255,
+    max_dict_bytes: int = 32 << 10,
+    page_size_threshold: int = 32 << 10,
+    statistics: bool | Iterable[str] | None = None,
+    checksum: bool = True,
+    use_threads: bool = True,
+    filesystem: object = None,
+) -> None:
+    """Write a table as a Mosaic file.
+
+    Parameters
+    ----------
+    table : pyarrow.Table, RecordBatch, RecordBatchReader, or Arrow stream or array object
+        What to write: also a Polars or pandas DataFrame, or a DuckDB relation.
+    where : str, path-like or binary file object
+        A path, a URI, or an open file (written in order and left open).
+    compression : {"zstd", "none"}
+        How buckets and the schema are compressed.
+    compression_level : int
+        Level of zstd, from -131072 (fastest) to 22 (smallest).
+    num_buckets : int, optional
+        Buckets that columns are spread over; 100 by default, never more than columns.
+    row_group_bytes : int
+        A row group ends with the batch that brings its serialised values to this size.
+    max_dict_entries, max_dict_bytes : int
+        What a dictionary may have; the bytes count for strings, binary, large decimals and
+        nanosecond timestamps.
+    page_size_threshold : int
+        Buckets whose columns are at least this large on average are compressed column by column.
+    statistics : bool or list of str, optional
+        Columns (names or patterns) for which each row group keeps null count, minimum and
+        maximum; True for all columns that can have them.
+    checksum : bool
+        Give every zstd frame a checksum, so that damage is found when it is read. Without, the
+        file is to the byte what the reference implementation writes, which includes statistics
+        that its way of comparing NaN spoils (readers of this package take them for unknown).
+    use_threads : bool
+        Encode and compress buckets on several threads.
+    filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
+        Where ``where``, then a path, is looked up.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic
+    >>> table = pa.table({"city": ["Oslo", "Rome"], "temp": [3, 17]})
+    >>> pymosaic.write_table(table, "cities.mosaic", compression_level=9, statistics=["temp"])
+    """
+    data = _open_data(table)
+    with MosaicWriter(
+        where,
+        data.schema,
+        filesystem=filesystem,
+        compression=compression,
+        compression_level=compression_level,
+        num_buckets=num_buckets,
+        row_group_bytes=row_group_bytes,
+        max_dict_entries=max_dict_entries,
+        max_dict_bytes=max_dict_bytes,
+        page_size_threshold=page_size_threshold,
+        statistics=statistics,
+        checksum=checksum,
+        use_threads=use_threads,
+    ) as writer:
+        writer.write(data)

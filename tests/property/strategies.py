@@ -1,0 +1,329 @@
+"""Hypothesis strategies: schemas, batches and writer options that Mosaic v1 can hold.
+
+``cases()`` draws a whole job for a writer.  Data is biased towards what decides encodings: one
+value, few values, many values, extremes, runs of nulls.  Hypothesis draws a handful of values per
+column and a seed; rows pick among those values with the seed, so that large tables stay cheap.
+Strategies are built once per type (``cache``): building them is what costs.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+Value = Any
+"""``None``, ``int`` (also for the bits of a float and the unscaled decimal), ``bool``, ``str``,
+``bytes``, or a list of values or of key-value pairs."""
+
+MAX_DEPTH = 3
+BATCH_ROWS = (0, 1, 3, 8, 9, 40, 300, 700)
+ZONES = ("UTC", "+08:00", "-03:30", "Asia/Shanghai", "America/New_York")
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a writer is given."""
+
+    schema: pa.Schema
+    batches: list[pa.RecordBatch]
+    options: dict[str, Any]
+
+    @property
+    def table(self) -> pa.Table:
+        return pa.Table.from_batches(self.batches, self.schema)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """A schema, batches of it and options for it."""
+    schema = draw(schemas())
+    return Case(schema, draw(batches(schema)), draw(writer_options(schema)))
+
+
+# Types
+
+
+@cache
+def scalar_types() -> st.SearchStrategy[pa.DataType]:
+    """Every scalar type that the format holds as it is."""
+    plain = [
+        pa.bool_(),
+        pa.int8(),
+        pa.int16(),
+        pa.int32(),
+        pa.int64(),
+        pa.float32(),
+        pa.float64(),
+        pa.date32(),
+        pa.string(),
+        pa.binary(),
+        pa.time32("ms"),
+    ]
+    return st.one_of(st.sampled_from(plain), decimal_types(), timestamp_types())
+
+
+@cache
+def decimal_types() -> st.SearchStrategy[pa.DataType]:
+    # 18 and 19 digits are the last compact and the first large decimal.  The reference writes a
+    # scale above the precision but cannot read it.
+    precisions = st.one_of(st.integers(1, 38), st.sampled_from([18, 19]))
+    return precisions.flatmap(
+        lambda precision: st.builds(pa.decimal128, st.just(precision), st.integers(-5, precision))
+    )
+
+
+@cache
+def timestamp_types() -> st.SearchStrategy[pa.DataType]:
+    zones = st.one_of(st.none(), st.sampled_from(ZONES))
+    return st.builds(pa.timestamp, st.sampled_from(["ms", "us", "ns"]), zones)
+
+
+@cache
+def types(depth: int = MAX_DEPTH) -> st.SearchStrategy[pa.DataType]:
+    """Scalars, and lists and maps of them down to ``depth``."""
+    if depth == 0:
+        return scalar_types()
+    inner = types(depth - 1)
+    names = st.sampled_from(["item", "element", "é"])
+    return st.one_of(
+        scalar_types(),
+        scalar_types(),
+        st.builds(pa.list_, st.builds(pa.field, names, inner, st.booleans())),
+        st.builds(
+            pa.map_, scalar_types(), st.builds(pa.field, st.just("value"), inner, st.booleans())
+        ),
+    )
+
+
+# Schemas
+
+
+@cache
+def column_names() -> st.SearchStrategy[str]:
+    """Names on their own: Arrow's C interface ends a name at NUL, and the format knows no empty."""
+    characters = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+    return st.text(characters, min_size=1, max_size=10)
+
+
+@cache
+def name_lists(min_size: int = 1, max_size: int = 12) -> st.SearchStrategy[list[str]]:
+    """Unique names: unrelated, with a common prefix, or with what only BPE shortens."""
+    numbers = st.integers(0, 150)
+    families = [
+        column_names(),
+        st.builds("sensor_temp_{}".format, numbers),
+        st.builds("{:03d}_measured_pressure_mean".format, numbers),
+        st.builds("{}aaaaaaaaaaaaaaaaaaaaaaaaaaaa".format, numbers),
+    ]
+    of_one_family = st.sampled_from(families).flatmap(
+        lambda names: st.lists(names, min_size=min_size, max_size=max_size, unique=True)
+    )
+    mixed = st.lists(st.one_of(families), min_size=min_size, max_size=max_size, unique=True)
+    return st.one_of(of_one_family, mixed)
+
+
+@cache
+@st.composite
+def schemas(draw: st.DrawFn, max_columns: int = 12) -> pa.Schema:
+    names = draw(name_lists(max_size=max_columns))
+    return pa.schema([pa.field(name, draw(types()), draw(st.booleans())) for name in names])
+
+
+# Values
+
+
+@cache
+def integers(bits: int) -> st.SearchStrategy[int]:
+    low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+    return st.one_of(st.integers(low, high), st.sampled_from([low, -1, 0, 1, high]))
+
+
+def float_bits(pattern: str, specials: list[float], nan_bits: list[int]) -> st.SearchStrategy[int]:
+    integer = {"<f": "<i", "<d": "<q"}[pattern]
+    width = 32 if pattern == "<f" else 64
+    known = [struct.unpack(integer, struct.pack(pattern, special))[0] for special in specials]
+    small = st.integers(-8, 8).map(lambda i: struct.unpack(integer, struct.pack(pattern, i / 2))[0])
+    return st.one_of(small, st.sampled_from(known + nan_bits), integers(width))
+
+
+SPECIAL_FLOATS = [0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan"), 1e-45]
+FLOAT_NANS = [0x7FC00001, 0x7F800001, -0x400000, -1]
+DOUBLE_NANS = [0x7FF8000000000001, 0x7FF0000000000001, -0x8000000000000, -1]
+
+
+@cache
+def values(of: pa.DataType) -> st.SearchStrategy[Value]:
+    """Values of a scalar type, never null."""
+    if pa.types.is_boolean(of):
+        return st.booleans()
+    if pa.types.is_float32(of):
+        return float_bits("<f", SPECIAL_FLOATS, FLOAT_NANS)
+    if pa.types.is_float64(of):
+        return float_bits("<d", SPECIAL_FLOATS, DOUBLE_NANS)
+    if pa.types.is_string(of):
+        characters = st.characters(exclude_categories=["Cs"])
+        return st.one_of(st.text(characters, max_size=12), st.sampled_from(["", "x" * 130]))
+    if pa.types.is_binary(of):
+        return st.one_of(st.binary(max_size=12), st.sampled_from([b"", b"\xff" * 130]))
+    if pa.types.is_decimal(of):
+        bound = 10**of.precision - 1
+        return st.one_of(st.integers(-bound, bound), st.sampled_from([-bound, -1, 0, 1, bound]))
+    if pa.types.is_time(of):
+        return st.one_of(st.integers(0, 86_399_999), st.sampled_from([0, 86_399_999]))
+    return integers(of.bit_width)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What the rows of a column pick from."""
+
+    choices: list[Value]
+    null_share: float
+    child_pools: tuple[Pool, ...] = ()
+
+    def pick(self, rows: int, random: Random) -> list[Value]:
+        picked = random.choices(self.choices, k=rows)
+        if self.child_pools:
+            picked = [self._nested(length, random) for length in picked]
+        if self.null_share == 0:
+            return picked
+        return [None if random.random() < self.null_share else value for value in picked]
+
+    def _nested(self, length: int, random: Random) -> list[Value]:
+        parts = [pool.pick(length, random) for pool in self.child_pools]
+        return parts[0] if len(parts) == 1 else list(zip(*parts, strict=True))
+
+
+@cache
+@st.composite
+def pools(draw: st.DrawFn, field: pa.Field) -> Pool:
+    null_share = draw(st.sampled_from([0, 0.1, 0.5, 1])) if field.nullable else 0
+    if pa.types.is_map(field.type):
+        children = [field.type.key_field, field.type.item_field]
+    elif pa.types.is_list(field.type):
+        children = [field.type.value_field]
+    else:
+        return Pool(draw(scalar_pools(field.type)), null_share)
+    lengths = draw(st.lists(st.integers(0, 3), min_size=1, max_size=3))
+    return Pool(lengths, null_share, tuple(draw(pools(child)) for child in children))
+
+
+@cache
+@st.composite
+def scalar_pools(draw: st.DrawFn, of: pa.DataType) -> list[Value]:
+    size = draw(st.sampled_from(["one", "few", "many"]))
+    if size == "many" and not pa.types.is_boolean(of):
+        return draw(many_values(of))
+    most = 1 if size == "one" else 6
+    return draw(st.lists(values(of), min_size=1, max_size=most))
+
+
+@cache
+@st.composite
+def many_values(draw: st.DrawFn, of: pa.DataType) -> list[Value]:
+    """More distinct values than a default dictionary holds, from one seed."""
+    random = Random(draw(st.integers(0, 1 << 32)))
+    count = draw(st.sampled_from([20, 254, 255, 256, 257, 400]))
+    if pa.types.is_string(of):
+        return [f"{random.getrandbits(24):x}" for _ in range(count)]
+    if pa.types.is_binary(of):
+        return [random.randbytes(random.randrange(6)) for _ in range(count)]
+    if pa.types.is_time(of):
+        return [random.randrange(86_400_000) for _ in range(count)]
+    if pa.types.is_decimal(of):
+        return [random.randrange(10**of.precision) * random.choice([1, -1]) for _ in range(count)]
+    half = 1 << (of.bit_width - 1)
+    return [random.randrange(-half, half) for _ in range(count)]
+
+
+# Arrow
+
+
+def to_arrow(of: pa.DataType, column: list[Value]) -> pa.Array:
+    """The array that holds these values, floats and decimals from their bits."""
+    if pa.types.is_nested(of):
+        return _nested_to_arrow(of, column)
+    if pa.types.is_float32(of):
+        return pa.array(column, pa.int32()).view(of)
+    if pa.types.is_float64(of):
+        return pa.array(column, pa.int64()).view(of)
+    if pa.types.is_decimal(of):
+        data = b"".join((value or 0).to_bytes(16, "little", signed=True) for value in column)
+        return pa.Array.from_buffers(of, len(column), [_validity(column), pa.py_buffer(data)])
+    return pa.array(column, of)
+
+
+def _nested_to_arrow(of: pa.DataType, column: list[Value]) -> pa.Array:
+    offsets = [0]
+    for value in column:
+        offsets.append(offsets[-1] + len(value or ()))
+    elements = [element for value in column for element in value or ()]
+    if pa.types.is_map(of):
+        parts = [
+            to_arrow(of.key_type, [key for key, _ in elements]),
+            to_arrow(of.item_type, [item for _, item in elements]),
+        ]
+        child = pa.StructArray.from_arrays(parts, fields=[of.key_field, of.item_field])
+    else:
+        child = to_arrow(of.value_type, elements)
+    buffers = [_validity(column), pa.py_buffer(struct.pack(f"<{len(offsets)}i", *offsets))]
+    return pa.Array.from_buffers(of, len(column), buffers, children=[child])
+
+
+def _validity(column: list[Value]) -> pa.Buffer | None:
+    if None not in column:
+        return None
+    return pa.array([value is not None for value in column]).buffers()[1]
+
+
+@st.composite
+def record_batches(draw: st.DrawFn, schema: pa.Schema, rows: int) -> pa.RecordBatch:
+    random = Random(draw(st.integers(0, 1 << 32)))
+    columns = [to_arrow(field.type, draw(pools(field)).pick(rows, random)) for field in schema]
+    return pa.record_batch(columns, schema)
+
+
+@st.composite
+def batches(draw: st.DrawFn, schema: pa.Schema) -> list[pa.RecordBatch]:
+    """Batches with their own data each, or slices of one batch, empty ones among them."""
+    sizes = draw(
+        st.lists(st.sampled_from(BATCH_ROWS), min_size=draw(st.integers(0, 3)), max_size=4)
+    )
+    if draw(st.booleans()):
+        return [draw(record_batches(schema, rows)) for rows in sizes]
+    whole = draw(record_batches(schema, sum(sizes)))
+    return [whole.slice(sum(sizes[:i]), rows) for i, rows in enumerate(sizes)]
+
+
+# Options
+
+
+def can_have_statistics(of: pa.DataType) -> bool:
+    """Whether the format keeps min and max for columns of this type."""
+    if pa.types.is_decimal(of):
+        return bool(of.precision <= 18)
+    return not (pa.types.is_nested(of) or pa.types.is_binary(of))
+
+
+@st.composite
+def writer_options(draw: st.DrawFn, schema: pa.Schema) -> dict[str, Any]:
+    """Options for ``write_table`` and ``MosaicWriter``, most of them at their defaults."""
+    allowed = [field.name for field in schema if can_have_statistics(field.type)]
+    strategies: dict[str, st.SearchStrategy[Any]] = {
+        "compression": st.sampled_from(["none", "zstd"]),
+        "compression_level": st.sampled_from([-3, 1, 3, 9]),
+        "num_buckets": st.one_of(st.none(), st.integers(1, 15)),
+        "row_group_bytes": st.sampled_from([1, 50, 300, 5000]),
+        "max_dict_entries": st.sampled_from([0, 1, 2, 4, 254, 256, 1000]),
+        "max_dict_bytes": st.one_of(st.integers(0, 40), st.sampled_from([1000])),
+        "page_size_threshold": st.sampled_from([0, 1, 64, 32 << 10]),
+    }
+    if allowed:
+        strategies["statistics"] = st.lists(st.sampled_from(allowed), unique=True)
+    return draw(st.fixed_dictionaries({}, optional=strategies))
