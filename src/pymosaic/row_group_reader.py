@@ -134,7 +134,7 @@ class BucketLoader:
             )
         if len(self._whole) != self.plan.raw_size:
             raise CorruptFileError(
-                f"an uncompressed bucket of {len(self._whole)} bytes declares "
+                f"an uncompressed bucket of {len(self._whole)} bytes declares a size of "
                 f"{self.plan.raw_size}",
                 structure=self._structure,
             )

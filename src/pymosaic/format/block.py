@@ -46,7 +46,7 @@ def decompress(
         stated_size = zstandard.frame_content_size(data)
         if stated_size not in (declared_size, -1):
             raise CorruptFileError(
-                f"declares {declared_size} bytes, but its zstd frame has {stated_size}",
+                f"declares a size of {declared_size} bytes, but its zstd frame has {stated_size}",
                 structure=structure,
             )
         content = _decompressor().decompress(
@@ -56,7 +56,7 @@ def decompress(
         raise CorruptFileError(f"zstd: {error}", structure=structure) from error
     if len(content) != declared_size:
         raise CorruptFileError(
-            f"declares {declared_size} bytes, but has {len(content)}", structure=structure
+            f"declares a size of {declared_size} bytes, but has {len(content)}", structure=structure
         )
     return content
 

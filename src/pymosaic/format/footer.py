@@ -52,7 +52,7 @@ class Footer:
         """
         if len(data) < FOOTER_SIZE:
             raise CorruptFileError(
-                f"the file has {file_size} bytes, a Mosaic file has at least {FOOTER_SIZE}",
+                f"the file is too short: {file_size} bytes, a Mosaic file has at least {FOOTER_SIZE}",
                 structure="footer",
             )
         fields = _LAYOUT.unpack(data[-FOOTER_SIZE:])
@@ -75,7 +75,7 @@ class Footer:
             )
         if not schema_offset + _SCHEMA_PREFIX <= index_offset <= file_size - FOOTER_SIZE:
             raise CorruptFileError(
-                f"schema block at {schema_offset} and index at {index_offset} do not fit a file "
+                f"offsets of schema block {schema_offset} and index {index_offset} do not fit a file "
                 f"of {file_size} bytes",
                 structure="footer",
                 offset=0,

@@ -48,7 +48,8 @@ def parse(data: bytes | memoryview, compressed: bool, limits: Limits) -> Catalog
         content = data[_PREFIX:]
         if len(content) != declared_size:
             raise CorruptFileError(
-                f"declares {declared_size} bytes, but has {len(content)}", structure=_STRUCTURE
+                f"declares a size of {declared_size} bytes, but has {len(content)}",
+                structure=_STRUCTURE,
             )
     return schema_content.parse(content, limits)
 

@@ -237,7 +237,7 @@ cdef class BucketDecoder:
             read_varint(cursor, &primaries)
             read_varint(cursor, &children)
             if primaries != self.num_primary or children != self.num_children:
-                return corrupt(BUCKET, 0, b"the column counts are not those of the schema")
+                return corrupt(BUCKET, 0, b"the counts of columns and children are not those of the schema")
             for i in range(self.num_primary, self.num_physical):
                 read_varint(cursor, &elements)
                 self.columns[i].rows = elements

@@ -242,10 +242,15 @@ cdef class Catalog:
 
     def prefix_range(self, str prefix):
         """Positions ``(first, last + 1)`` of names that start so; None where names are unsorted."""
-        cdef bytes data = prefix.encode()
-        cdef const uint8_t* text = <const uint8_t*><const char*>data
+        cdef bytes data
+        cdef const uint8_t* text
         if self.by_name != NULL:
             return None
+        try:
+            data = prefix.encode()
+        except UnicodeEncodeError:
+            return 0, 0
+        text = <const uint8_t*><const char*>data
         return self.search(text, len(data), False), self.search(text, len(data), True)
 
     def original_order(self):

@@ -42,6 +42,7 @@ cdef struct Cursor:
 
 cdef int corrupt(const char* structure, int64_t offset, const char* reason) except -1 nogil
 cdef int limit_exceeded(const char* structure, int64_t offset, const char* reason) except -1 nogil
+cdef int unsupported(const char* structure, int64_t offset, const char* reason) except -1 nogil
 cdef int out_of_memory() except -1 nogil
 cdef int read_varint_slow(Cursor* cursor, uint32_t* out) except -1 nogil
 cdef int read_zigzag(Cursor* cursor, int64_t* out) except -1 nogil

@@ -5,23 +5,31 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
-from pymosaic.errors import CorruptFileError, LimitExceededError
+from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
+
+
+cdef int raise_located(
+    object error_class, const char* structure, int64_t offset, const char* reason
+) except -1:
+    raise error_class(reason.decode(), None, structure.decode(), offset if offset >= 0 else None)
 
 
 cdef int corrupt(const char* structure, int64_t offset, const char* reason) except -1 nogil:
-    """Raise CorruptFileError with its place."""
+    """Raise CorruptFileError with its place; a negative offset means that it is not known."""
     with gil:
-        raise CorruptFileError(
-            reason.decode(), None, structure.decode(), offset if offset >= 0 else None
-        )
+        return raise_located(CorruptFileError, structure, offset, reason)
 
 
 cdef int limit_exceeded(const char* structure, int64_t offset, const char* reason) except -1 nogil:
     """Raise LimitExceededError with its place."""
     with gil:
-        raise LimitExceededError(
-            reason.decode(), None, structure.decode(), offset if offset >= 0 else None
-        )
+        return raise_located(LimitExceededError, structure, offset, reason)
+
+
+cdef int unsupported(const char* structure, int64_t offset, const char* reason) except -1 nogil:
+    """Raise UnsupportedFeatureError with its place."""
+    with gil:
+        return raise_located(UnsupportedFeatureError, structure, offset, reason)
 
 
 cdef int out_of_memory() except -1 nogil:

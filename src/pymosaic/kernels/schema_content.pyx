@@ -14,10 +14,8 @@ from pymosaic.kernels.names cimport EncodedNames, encode_names
 from pymosaic.kernels.primitives cimport (
     ByteVector, Cursor, append_bytes, append_varint, append_zigzag, corrupt, free_vector,
     is_ascii, is_utf8, limit_exceeded, need, out_of_memory, read_byte, read_varint,
-    read_zigzag, reserve,
+    read_zigzag, reserve, unsupported,
 )
-
-from pymosaic.errors import CorruptFileError
 
 cdef const char* STRUCTURE = b"schema block"
 cdef enum:
@@ -157,7 +155,7 @@ cdef int read_type(
     node.scale = 0
     node.name_offset = node.name_length = node.extra_offset = node.extra_length = 0
     if node.type_id > MAP:
-        return corrupt(STRUCTURE, start, b"unknown type id")
+        return unsupported(STRUCTURE, start, b"unknown type id")
     if (node.type_id == CHAR or node.type_id == VARCHAR or node.type_id == BINARY
             or node.type_id == VARBINARY or node.type_id == TIME or node.type_id == TIMESTAMP
             or node.type_id == TIMESTAMP_LTZ or node.type_id == DECIMAL):
@@ -299,11 +297,11 @@ def parse(const uint8_t[::1] content not None, limits):
             read_byte(&cursor, &name_encoding)
             if num_buckets == 0:
                 corrupt(STRUCTURE, cursor.position, b"the number of buckets is 0")
-            if <int64_t>num_columns * LEAST_COLUMN_BYTES > cursor.size - cursor.position:
-                corrupt(STRUCTURE, cursor.position, b"there are fewer bytes than columns need")
             if num_columns > max_columns:
                 limit_exceeded(STRUCTURE, cursor.position,
                                b"there are more columns than Limits.max_columns")
+            if <int64_t>num_columns * LEAST_COLUMN_BYTES > cursor.size - cursor.position:
+                corrupt(STRUCTURE, cursor.position, b"there are fewer bytes than columns need")
             catalog.num_buckets = num_buckets
             catalog.name_encoding = 1 if name_encoding == 1 else 0
             if catalog.name_encoding:
