@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -104,7 +105,7 @@ def main(directory: Path) -> None:
 
     print(f"Writing and reading it, zstd level {COMPRESSION_LEVEL} ...\n", flush=True)
     print_row("", "Mosaic", "Parquet", "Parquet / Mosaic")
-    compression = {"compression": "zstd", "compression_level": COMPRESSION_LEVEL}
+    compression: dict[str, Any] = {"compression": "zstd", "compression_level": COMPRESSION_LEVEL}
     print_times(
         "write",
         best_time(partial(pymosaic.write_table, table, mosaic_path, **compression), 1),

@@ -30,6 +30,7 @@ class PhysicalColumn:
     path: str
     is_child: bool
     rows: int
+    null_count: int
     encoding: str
     has_nulls: bool
     dict_entries: int | None
@@ -526,6 +527,7 @@ def describe(
         path=slot.path,
         is_child=slot.is_child,
         rows=len(values),
+        null_count=values.count(None),
         encoding=ENCODING_NAMES[encoding],
         has_nulls=bitmap is not None,
         dict_entries=len(entries) if encoding == DICT else None,

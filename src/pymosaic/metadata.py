@@ -1,4 +1,4 @@
-"""What a file is made of: row groups, buckets, layouts, encodings and sizes. No value is decoded."""
+"""What a file is made of: row groups, buckets, layouts, encodings, sizes. No value is decoded."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from pymosaic.limits import Limits
 from pymosaic.metadata import FileMetadata
 from pymosaic.projection import resolve_columns
 from pymosaic.row_group_reader import FileParts, Positions, RowGroupReader
-from pymosaic.source import Source, SourceLike, open_source
+from pymosaic.source import SourceLike, open_source
 from pymosaic.statistics import ColumnStatistics, make_statistics
 
 __all__ = ["MosaicFile", "read_metadata", "read_schema", "read_table"]
@@ -142,7 +142,7 @@ class MosaicFile:
         return views
 
     def close(self) -> None:
-        """Close the file; data that was read stays valid. A file object of the caller's stays open."""
+        """Close the file, but not a file object of the caller's; data that was read stays valid."""
         self._source.close()
 
     def __enter__(self) -> MosaicFile:
@@ -277,7 +277,8 @@ class MosaicFile:
         ...     [batch.num_rows for batch in file.iter_batches(batch_size=2)]
         [2, 2, 1]
         """
-        if not isinstance(batch_size, int) or batch_size < 1:
+        # Not every caller checks types.
+        if not isinstance(batch_size, int) or batch_size < 1:  # type: ignore[redundant-expr]
             raise InvalidOptionError(f"batch_size must be an int of at least 1, got {batch_size!r}")
         positions = self._resolve(columns)
         schema = self._arrow_schema(positions)
@@ -408,7 +409,9 @@ def read_table(
     Examples
     --------
     >>> import pyarrow as pa, pymosaic
-    >>> table = pa.table({"city": ["Oslo", "Rome", None], "temp_1": [3, 17, 8], "temp_2": [4, 18, 9]})
+    >>> table = pa.table(
+    ...     {"city": ["Oslo", "Rome", None], "temp_1": [3, 17, 8], "temp_2": [4, 18, 9]}
+    ... )
     >>> pymosaic.write_table(table, "weather.mosaic")
     >>> pymosaic.read_table("weather.mosaic", columns=["temp_*"], filters=[("city", "==", "Rome")])
     pyarrow.Table

@@ -129,9 +129,7 @@ class BucketLoader:
     def _decompress_bucket(self) -> bytes | memoryview:
         assert self._whole is not None
         if self._parts.compressed:
-            return decompress(
-                self._whole, self.plan.raw_size, self._structure, self._parts.limits
-            )
+            return decompress(self._whole, self.plan.raw_size, self._structure, self._parts.limits)
         if len(self._whole) != self.plan.raw_size:
             raise CorruptFileError(
                 f"an uncompressed bucket of {len(self._whole)} bytes declares a size of "
@@ -147,9 +145,7 @@ class BucketLoader:
             declared_size |= (byte & 0x7F) << shift
             shift += 7
             if byte < 0x80:
-                return decompress(
-                    slot[place + 1 :], declared_size, structure, self._parts.limits
-                )
+                return decompress(slot[place + 1 :], declared_size, structure, self._parts.limits)
         raise CorruptFileError("a slot does not start with a varint", structure=structure, offset=0)
 
     def decode(self, batch: BatchExport, budget: MemoryBudget) -> None:

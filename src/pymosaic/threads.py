@@ -31,7 +31,7 @@ os.register_at_fork(after_in_child=_forget_pool)
 
 def num_threads() -> int:
     """Threads that work at once: as many as Arrow uses (``pyarrow.set_cpu_count``)."""
-    return max(1, pa.cpu_count())
+    return max(1, int(pa.cpu_count()))
 
 
 def _shared_pool() -> ThreadPoolExecutor:

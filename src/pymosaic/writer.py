@@ -55,11 +55,14 @@ def _open_data(data: Any) -> pa.Table | pa.RecordBatch | pa.RecordBatchReader:
 
 
 def _batches(data: pa.Table | pa.RecordBatch | pa.RecordBatchReader) -> Iterable[pa.RecordBatch]:
+    batches: Iterable[pa.RecordBatch]
     if isinstance(data, pa.RecordBatch):
-        return [data]
-    if isinstance(data, pa.Table):
-        return data.to_batches()
-    return data
+        batches = [data]
+    elif isinstance(data, pa.Table):
+        batches = data.to_batches()
+    else:
+        batches = data
+    return batches
 
 
 class MosaicWriter:
@@ -104,7 +107,9 @@ class MosaicWriter:
         try:
             self._options = WriterOptions(**options)
         except TypeError as error:
-            raise InvalidOptionError(str(error).replace("WriterOptions.__init__()", "writer")) from None
+            raise InvalidOptionError(
+                str(error).replace("WriterOptions.__init__()", "writer")
+            ) from None
         self._schema = schema if isinstance(schema, pa.Schema) else pa.schema(schema)
         num_columns = len(self._schema)
         self._catalog = catalog_from_arrow(self._schema, self._options.bucket_count(num_columns))
@@ -131,13 +136,13 @@ class MosaicWriter:
         if not wanted:
             return []
         catalog = self._catalog
-        if wanted is True:
+        if isinstance(wanted, bool):
             return [
                 position
                 for position in range(catalog.num_columns)
                 if catalog.has_statistics(position)
             ]
-        positions = []
+        positions: list[int] = []
         for name in wanted:
             position = catalog.find(name)
             found = [position] if position >= 0 else resolve_columns([name], catalog).tolist()

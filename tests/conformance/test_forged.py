@@ -81,15 +81,6 @@ TOLERATED: dict[str, tuple[bytes, pa.Table]] = {
         ),
         pa.table({"a": pa.array([1, 2], pa.int32()), "b": pa.array([7, 7], pa.int32())}),
     ),
-    "buckets that share bytes": (
-        forge(
-            ONE_TWO,
-            schema(("a", INTEGER), ("b", INTEGER), num_buckets=2),
-            row_group(2, entry(0, 0, 10, 10), entry(1, 0, 10, 10)),
-            num_buckets=2,
-        ),
-        pa.table({"a": pa.array([1, 2], pa.int32()), "b": pa.array([1, 2], pa.int32())}),
-    ),
     "a missing bucket with a list": (
         forge(b"", schema(("a", LIST)), row_group(2)),
         column(pa.list_(pa.int32()), [None, None]),
@@ -199,10 +190,6 @@ TOLERATED: dict[str, tuple[bytes, pa.Table]] = {
         paged(A, [bytes([3, 1, 5, 5])]),
         column(pa.int32(), [None, None]),
     ),
-    "several row groups on the same bucket": (
-        forge(ONE_TWO, A, INDEX * 3, num_row_groups=3),
-        column(pa.int32(), [1, 2] * 3),
-    ),
     "statistics of one column twice": (
         monolithic(ONE_TWO, A, statistics=b"\x02" + (b"\x00\x00" + numbers(1, 2)) * 2),
         ONE_TWO_TABLE,
@@ -227,6 +214,13 @@ CORRUPT: dict[str, bytes] = {
     "index cut off": forge(ONE_TWO, A, INDEX[:-1]),
     "index cut off in an offset": forge(ONE_TWO, A, INDEX[:6]),
     "bucket id out of range": forge(ONE_TWO, A, row_group(2, entry(1, 0, 10, 10))),
+    "buckets that share bytes": forge(
+        ONE_TWO,
+        schema(("a", INTEGER), ("b", INTEGER), num_buckets=2),
+        row_group(2, entry(0, 0, 10, 10), entry(1, 0, 10, 10)),
+        num_buckets=2,
+    ),
+    "row groups that share a bucket": forge(ONE_TWO, A, INDEX * 3, num_row_groups=3),
     "sizes (0, n)": forge(ONE_TWO, A, row_group(2, entry(0, 0, 0, 10))),
     "more nulls than rows": monolithic(ONE_TWO, A, statistics=b"\x01\x00\x03"),
     "statistics of bytes": monolithic(

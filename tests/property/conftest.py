@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
 settings.register_profile(
-    "ci", max_examples=120, deadline=None, derandomize=True, suppress_health_check=_SLOW
+    "ci", max_examples=60, deadline=None, derandomize=True, suppress_health_check=_SLOW
 )
 settings.register_profile("thorough", max_examples=5000, deadline=None, suppress_health_check=_SLOW)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))

@@ -52,7 +52,8 @@ class Footer:
         """
         if len(data) < FOOTER_SIZE:
             raise CorruptFileError(
-                f"the file is too short: {file_size} bytes, a Mosaic file has at least {FOOTER_SIZE}",
+                f"the file is too short: {file_size} bytes, a Mosaic file has at least "
+                f"{FOOTER_SIZE}",
                 structure="footer",
             )
         fields = _LAYOUT.unpack(data[-FOOTER_SIZE:])
@@ -75,8 +76,8 @@ class Footer:
             )
         if not schema_offset + _SCHEMA_PREFIX <= index_offset <= file_size - FOOTER_SIZE:
             raise CorruptFileError(
-                f"offsets of schema block {schema_offset} and index {index_offset} do not fit a file "
-                f"of {file_size} bytes",
+                f"offsets of schema block {schema_offset} and index {index_offset} do not fit a "
+                f"file of {file_size} bytes",
                 structure="footer",
                 offset=0,
             )

@@ -429,8 +429,8 @@ def bind(schema not None, Catalog catalog not None):
             raise InvalidDataError(f"the data has two columns named {names[column]!r}")
         if not source.matches(catalog, source.columns[column], catalog.column_nodes[position]):
             raise InvalidDataError(
-                f"column {names[column]!r} is {schema.field(column).type} in the data, which is not "
-                "the type in the writer's schema; cast it first")
+                f"column {names[column]!r} is {schema.field(column).type} in the data, which is "
+                "not the type in the writer's schema; cast it first")
         source.child_index[position] = <int32_t>column
     for position in range(catalog.num_columns):
         if source.child_index[position] < 0:

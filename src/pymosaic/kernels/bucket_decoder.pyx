@@ -237,7 +237,8 @@ cdef class BucketDecoder:
             read_varint(cursor, &primaries)
             read_varint(cursor, &children)
             if primaries != self.num_primary or children != self.num_children:
-                return corrupt(BUCKET, 0, b"the counts of columns and children are not those of the schema")
+                return corrupt(
+                    BUCKET, 0, b"the counts of columns and children are not those of the schema")
             for i in range(self.num_primary, self.num_physical):
                 read_varint(cursor, &elements)
                 self.columns[i].rows = elements
@@ -336,7 +337,7 @@ cdef class BucketDecoder:
             locate_page(&cursor, column, node.kind)
 
     def describe(self, int64_t index):
-        """``(encoding, has nulls, rows, values, dictionary entries, bytes)`` of a located column."""
+        """A located column: ``(encoding, has nulls, rows, values, dictionary entries, bytes)``."""
         cdef PhysicalColumn* column
         if not 0 <= index < self.num_physical or not self.columns[index].present:
             raise IndexError("physical column out of range")

@@ -98,7 +98,9 @@ cdef int grow_entries(Scratch* scratch) except -1 nogil:
     return 0
 
 
-cdef int rebuild_slots(Scratch* scratch, int64_t count, int64_t num_slots, bint fixed) except -1 nogil:
+cdef int rebuild_slots(
+    Scratch* scratch, int64_t count, int64_t num_slots, bint fixed
+) except -1 nogil:
     """An empty table of ``num_slots``, then the first ``count`` entries put in."""
     cdef int64_t entry
     cdef uint64_t place
@@ -111,15 +113,18 @@ cdef int rebuild_slots(Scratch* scratch, int64_t count, int64_t num_slots, bint 
         scratch.num_slots = num_slots
     memset(scratch.slots, 0, <size_t>num_slots * sizeof(int32_t))
     for entry in range(count):
-        place = (mix(scratch.keys[entry]) if fixed else scratch.keys[entry]) & <uint64_t>(num_slots - 1)
+        place = (mix(scratch.keys[entry]) if fixed
+                 else scratch.keys[entry]) & <uint64_t>(num_slots - 1)
         while scratch.slots[place]:
             place = (place + 1) & <uint64_t>(num_slots - 1)
         scratch.slots[place] = <int32_t>(entry + 1)
     return 0
 
 
-cdef inline bint may_win(int64_t count, int64_t entry_bytes, int64_t non_null, int64_t plain) noexcept nogil:
-    """Whether a dictionary of this many entries is smaller than PLAIN; more entries only cost more."""
+cdef inline bint may_win(
+    int64_t count, int64_t entry_bytes, int64_t non_null, int64_t plain
+) noexcept nogil:
+    """Whether a dictionary of this many entries beats PLAIN; more entries only cost more."""
     return (varint_length(<uint32_t>count) + entry_bytes
             + (non_null * index_width(count) + 7) // 8) < plain
 
@@ -207,7 +212,9 @@ cdef inline int64_t serialised_length(const uint8_t* value) noexcept nogil:
     return <int64_t>length + i + 1
 
 
-cdef int pack_indices(ByteVector* out, const uint32_t* indices, int64_t count, int width) except -1 nogil:
+cdef int pack_indices(
+    ByteVector* out, const uint32_t* indices, int64_t count, int width
+) except -1 nogil:
     cdef uint64_t bits = 0
     cdef int filled = 0
     cdef int64_t i
@@ -227,7 +234,8 @@ cdef int pack_indices(ByteVector* out, const uint32_t* indices, int64_t count, i
 
 
 cdef int choose(
-    EncodedColumn* column, const Node* node, Scratch* scratch, int64_t max_entries, int64_t max_bytes
+    EncodedColumn* column, const Node* node, Scratch* scratch, int64_t max_entries,
+    int64_t max_bytes
 ) except -1 nogil:
     """Choose a column's encoding and build its dictionary."""
     cdef ColumnBuffer* buffer = column.buffer
@@ -493,7 +501,9 @@ cdef uint8_t* put_data(uint8_t* out, const EncodedColumn* column) noexcept nogil
     return out
 
 
-cdef inline int compare_values(const Node* node, const uint8_t* left, const uint8_t* right) noexcept nogil:
+cdef inline int compare_values(
+    const Node* node, const uint8_t* left, const uint8_t* right
+) noexcept nogil:
     """-1, 0 or 1 for two serialised fixed-width values; 0 where either is NaN."""
     cdef float f, g
     cdef double d, e

@@ -173,7 +173,8 @@ cdef class RowGroupBuffer:
             validity = NULL
         size_before = data.size
         if field.kind == SOURCE_FIXED:
-            self.append_fixed(node, field, <const uint8_t*>array.buffers[1], validity, base, count, valid)
+            self.append_fixed(
+                node, field, <const uint8_t*>array.buffers[1], validity, base, count, valid)
         elif SOURCE_BINARY32 <= field.kind <= SOURCE_BINARY_FIXED:
             self.append_binary(node, field, array, validity, base, count, valid)
         elif SOURCE_LIST32 <= field.kind <= SOURCE_MAP:

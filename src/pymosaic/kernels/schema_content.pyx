@@ -116,7 +116,9 @@ cdef int check_names_size(int64_t size, int64_t offset, int64_t max_names) excep
     return 0
 
 
-cdef int read_text(Catalog catalog, Cursor* cursor, uint32_t* offset, uint32_t* length) except -1 nogil:
+cdef int read_text(
+    Catalog catalog, Cursor* cursor, uint32_t* offset, uint32_t* length
+) except -1 nogil:
     """A varint length and UTF-8: a child's name, a time zone. No NUL: Arrow cannot carry it."""
     cdef const uint8_t* data
     read_varint(cursor, length)

@@ -1,0 +1,28 @@
+"""Arrow data on its way out: schemas and arrays through the Arrow C data interface."""
+
+import numpy as np
+import numpy.typing as npt
+
+from pymosaic.kernels.catalog import Catalog
+
+class MemoryBudget:
+    """Arrow memory that may still be taken; shared by the threads of one row group."""
+
+    def __init__(self, limit: int) -> None: ...
+
+class BatchExport:
+    """The columns of one batch while buckets are decoded into it, then an Arrow struct array."""
+
+    def __init__(
+        self, catalog: Catalog, positions: npt.NDArray[np.int64], num_rows: int
+    ) -> None: ...
+    @property
+    def catalog(self) -> Catalog: ...
+    @property
+    def num_rows(self) -> int: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Hand the arrays over; this can be done once."""
+
+def export_schema(catalog: Catalog, positions: npt.NDArray[np.int64]) -> object:
+    """An ``arrow_schema`` capsule: a struct of the columns at these positions."""

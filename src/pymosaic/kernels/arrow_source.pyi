@@ -1,0 +1,17 @@
+"""Arrow schemas on their way into a file: the catalog they make, and how their arrays are read."""
+
+import pyarrow as pa
+
+from pymosaic.kernels.catalog import Catalog
+
+class ArrowSource:
+    """How the columns of one Arrow schema are read; made by :func:`bind`."""
+
+    @property
+    def num_columns(self) -> int: ...
+
+def catalog_from_arrow(schema: pa.Schema, num_buckets: int) -> Catalog:
+    """The catalog that a table of this Arrow schema is written with."""
+
+def bind(schema: pa.Schema, catalog: Catalog) -> ArrowSource:
+    """Match an Arrow schema's columns with a catalog's, by name."""

@@ -1,0 +1,29 @@
+"""The row group index: bytes -> flat arrays."""
+
+from pymosaic.kernels.catalog import Catalog
+
+class RowGroupIndex:
+    """Rows, bucket places and statistics of every row group; made by :func:`parse`."""
+
+    @property
+    def num_row_groups(self) -> int: ...
+    @property
+    def num_rows(self) -> int: ...
+    def row_count(self, row_group: int) -> int:
+        """Rows of a row group."""
+
+    def entry(self, row_group: int, bucket: int) -> tuple[int, int, int] | None:
+        """``(offset, compressed size, raw size)`` of a bucket; None where it is not stored."""
+
+    def statistics(self, row_group: int) -> list[tuple[int, int, bytes | None, bytes | None]]:
+        """A list of ``(position, null count, min bytes or None, max bytes or None)``."""
+
+    def find_statistic(
+        self, row_group: int, position: int
+    ) -> tuple[int, int, bytes | None, bytes | None] | None:
+        """The entry of one column as in :meth:`statistics`, or None."""
+
+def parse(
+    data: bytes | bytearray | memoryview, catalog: Catalog, num_row_groups: int, data_end: int
+) -> RowGroupIndex:
+    """Read the row group index; ``data_end`` is where the schema block starts."""

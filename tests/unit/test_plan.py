@@ -1,0 +1,104 @@
+"""From columns and the index to the buckets that must be read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.conformance.forge import INTEGER, entry, row_group, schema
+
+from pymosaic.format import row_group_index
+from pymosaic.kernels import schema_content
+from pymosaic.kernels.catalog import Catalog
+from pymosaic.kernels.row_group_index import RowGroupIndex
+from pymosaic.limits import Limits
+from pymosaic.plan import BucketPlan, plan_row_group
+
+DATA_END = 1000
+
+
+def parsed(num_columns: int, num_buckets: int, *groups: bytes) -> tuple[Catalog, RowGroupIndex]:
+    columns = [(f"c{i:02}", INTEGER) for i in range(num_columns)]
+    catalog = schema_content.parse(schema(*columns, num_buckets=num_buckets), Limits())
+    index = row_group_index.parse(b"".join(groups), catalog, len(groups), DATA_END)
+    return catalog, index
+
+
+# Seven columns in three buckets are 0 1 2, 3 4, 5 6.
+CATALOG, INDEX = parsed(
+    7,
+    3,
+    row_group(10, entry(0, 0, 20, 30), entry(1, 20, 25, 0), entry(2, 45, 5, 9)),
+    row_group(4, entry(0, 50, 6, 8), entry(2, 0, 0, 0)),
+)
+
+
+def plan(positions: list[int], of_row_group: int = 0) -> list[BucketPlan]:
+    return plan_row_group(CATALOG, INDEX, of_row_group, np.array(positions, np.int64))
+
+
+@pytest.mark.parametrize(
+    ("positions", "buckets"),
+    [
+        ([], []),
+        ([0], [0]),
+        ([2], [0]),
+        ([3], [1]),
+        ([6], [2]),
+        ([6, 0], [0, 2]),
+        ([5, 4, 3, 1], [0, 1, 2]),
+        (list(range(7)), [0, 1, 2]),
+    ],
+)
+def test_each_bucket_of_a_wanted_column_once_in_ascending_order(
+    positions: list[int], buckets: list[int]
+) -> None:
+    assert [part.bucket for part in plan(positions)] == buckets
+
+
+def test_a_bucket_has_its_columns_ascending_and_their_places_in_the_result() -> None:
+    first, second = plan([4, 2, 0, 3])
+    assert (first.positions.tolist(), first.slots.tolist()) == ([0, 2], [2, 1])
+    assert (second.positions.tolist(), second.slots.tolist()) == ([3, 4], [3, 0])
+
+
+def test_where_the_buckets_are_and_how() -> None:
+    monolithic, paged, _ = plan([0, 3, 5])
+    assert (monolithic.offset, monolithic.compressed_size, monolithic.raw_size) == (0, 20, 30)
+    assert (monolithic.missing, monolithic.paged) == (False, False)
+    assert (paged.offset, paged.compressed_size, paged.raw_size) == (20, 25, 0)
+    assert (paged.missing, paged.paged) == (False, True)
+
+
+def test_each_row_group_has_its_own_places() -> None:
+    (stored,) = plan([1], of_row_group=1)
+    assert (stored.offset, stored.compressed_size, stored.raw_size) == (50, 6, 8)
+
+
+@pytest.mark.parametrize("position", [3, 6], ids=["not listed", "listed without bytes"])
+def test_a_bucket_that_is_not_stored_is_missing(position: int) -> None:
+    (part,) = plan([position], of_row_group=1)
+    assert (part.missing, part.paged) == (True, False)
+    assert part.positions.tolist() == [position]
+
+
+@pytest.mark.parametrize(("num_columns", "num_buckets"), [(1, 1), (23, 7), (7, 7), (2, 5), (50, 3)])
+def test_columns_are_spread_as_the_format_says(num_columns: int, num_buckets: int) -> None:
+    catalog, index = parsed(num_columns, num_buckets, row_group(1))
+    everything = plan_row_group(catalog, index, 0, np.arange(num_columns))
+    assert {
+        position: part.bucket for part in everything for position in part.positions.tolist()
+    } == {position: position * num_buckets // num_columns for position in range(num_columns)}
+    for part in everything:
+        first, last = catalog.bucket_range(part.bucket)
+        assert part.positions.tolist() == list(range(first, last))
+
+
+def test_the_most_buckets_there_can_be_cost_nothing() -> None:
+    catalog, index = parsed(3, (1 << 32) - 1, row_group(1))
+    parts = plan_row_group(catalog, index, 0, np.array([2, 0]))
+    assert [part.bucket for part in parts] == [0, ((1 << 32) - 1) * 2 // 3]
+
+
+def test_a_row_group_that_is_not_there() -> None:
+    with pytest.raises(IndexError, match="row group 2"):
+        plan([0], of_row_group=2)

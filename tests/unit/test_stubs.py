@@ -1,0 +1,119 @@
+"""The hand-written stubs name what the compiled kernels have, no more and no less."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from pymosaic import kernels
+
+DIRECTORY = Path(kernels.__file__).parent
+SOURCES = sorted(path.stem for path in DIRECTORY.glob("*.pyx"))
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def compiled(name: str) -> ModuleType:
+    return importlib.import_module(f"pymosaic.kernels.{name}")
+
+
+def stub(name: str) -> ast.Module:
+    return ast.parse((DIRECTORY / f"{name}.pyi").read_text())
+
+
+def is_public(name: str) -> bool:
+    # Double underscores are Cython's and object's own, except for Arrow's protocols.
+    return not name.startswith("_") or name.startswith("__arrow_c_")
+
+
+def stub_names(body: list[ast.stmt]) -> set[str]:
+    names: set[str] = set()
+    for statement in body:
+        if isinstance(statement, ast.ClassDef | FUNCTIONS):
+            names.add(statement.name)
+        elif isinstance(statement, ast.AnnAssign):
+            names.add(ast.unparse(statement.target))
+        elif isinstance(statement, ast.Assign):
+            names.update(ast.unparse(target) for target in statement.targets)
+    return {name for name in names if is_public(name)}
+
+
+def own_names(module: ModuleType) -> set[str]:
+    """Public names of a module that it did not import."""
+    return {
+        name
+        for name in dir(module)
+        if is_public(name)
+        and not inspect.ismodule(getattr(module, name))
+        and getattr(getattr(module, name), "__module__", module.__name__) == module.__name__
+    }
+
+
+def stub_parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[tuple[str, bool]]:
+    """Name of each parameter and whether it has a default."""
+    arguments = function.args.posonlyargs + function.args.args
+    required = len(arguments) - len(function.args.defaults)
+    return [(argument.arg, index >= required) for index, argument in enumerate(arguments)]
+
+
+def parameters(function: object) -> list[tuple[str, bool]]:
+    assert callable(function)
+    return [
+        (parameter.name, parameter.default is not inspect.Parameter.empty)
+        for parameter in inspect.signature(function).parameters.values()
+    ]
+
+
+def assert_same_parameters(body: list[ast.stmt], owner: object) -> None:
+    for statement in body:
+        # The arguments of __init__ are those of __cinit__, which has no signature at run time.
+        if not isinstance(statement, FUNCTIONS) or not is_public(statement.name):
+            continue
+        if not statement.decorator_list:
+            assert stub_parameters(statement) == parameters(getattr(owner, statement.name))
+
+
+def test_every_kernel_has_a_stub_and_every_stub_a_kernel() -> None:
+    assert SOURCES
+    assert sorted(path.stem for path in DIRECTORY.glob("*.pyi")) == SOURCES
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_stub_names_what_its_module_defines(name: str) -> None:
+    assert stub_names(stub(name).body) == own_names(compiled(name))
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_class_in_a_stub_has_the_members_of_the_compiled_one(name: str) -> None:
+    for statement in stub(name).body:
+        if isinstance(statement, ast.ClassDef):
+            members = vars(getattr(compiled(name), statement.name))
+            assert stub_names(statement.body) == set(filter(is_public, members))
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_functions_in_a_stub_take_the_parameters_of_the_compiled_ones(name: str) -> None:
+    module = compiled(name)
+    assert_same_parameters(stub(name).body, module)
+    for statement in stub(name).body:
+        if isinstance(statement, ast.ClassDef):
+            assert_same_parameters(statement.body, getattr(module, statement.name))
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_read_only_attributes_are_properties_in_a_stub(name: str) -> None:
+    for statement in stub(name).body:
+        if not isinstance(statement, ast.ClassDef):
+            continue
+        members = vars(getattr(compiled(name), statement.name))
+        properties = {
+            member.name
+            for member in statement.body
+            if isinstance(member, FUNCTIONS) and member.decorator_list
+        }
+        data = {key for key, value in members.items() if inspect.isgetsetdescriptor(value)}
+        assert properties == set(filter(is_public, data))

@@ -1,0 +1,184 @@
+"""The thread pool: order, bounds, and what happens when something goes wrong."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.writing import write
+
+from pymosaic import threads
+from pymosaic.threads import ordered_map, split_evenly
+
+
+@pytest.fixture
+def four_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As on a machine with four processors; the pool of other tests is left alone."""
+    monkeypatch.setattr(threads, "_pool", None)
+    monkeypatch.setattr(threads, "num_threads", lambda: 4)
+    yield
+    pool = threads._pool
+    assert pool is not None
+    pool.shutdown()
+
+
+def test_there_are_as_many_threads_as_arrow_uses() -> None:
+    before = pa.cpu_count()
+    try:
+        pa.set_cpu_count(3)
+        assert threads.num_threads() == 3
+    finally:
+        pa.set_cpu_count(before)
+
+
+@pytest.mark.usefixtures("four_threads")
+class TestOrderedMap:
+    def test_results_come_in_the_order_of_the_items(self) -> None:
+        def slow_first(item: int) -> int:
+            time.sleep(0.02 if item == 0 else 0)
+            return item * 10
+
+        assert list(ordered_map(slow_first, range(30), True)) == [i * 10 for i in range(30)]
+
+    def test_items_are_worked_on_at_once(self) -> None:
+        together = threading.Barrier(4, timeout=30)
+        assert len(list(ordered_map(lambda _: together.wait(), range(4), True))) == 4
+
+    def test_threads_have_a_name(self) -> None:
+        def name(_: int) -> str:
+            return threading.current_thread().name
+
+        assert all(each.startswith("pymosaic") for each in ordered_map(name, range(4), True))
+
+    def test_only_a_few_items_are_taken_ahead(self) -> None:
+        taken = []
+
+        def items() -> Iterator[int]:
+            for i in range(1000):
+                taken.append(i)
+                yield i
+
+        results = ordered_map(lambda item: item, items(), True)
+        next(results)
+        assert len(taken) <= 2 * 4 + 1
+        results.close()  # type: ignore[attr-defined]
+        assert len(taken) <= 2 * 4 + 1
+
+    def test_an_exception_comes_through_and_nothing_runs_on(self) -> None:
+        running = threading.Semaphore(0)
+        done = []
+
+        def work(item: int) -> None:
+            if item == 1:
+                raise ZeroDivisionError
+            time.sleep(0.01)
+            done.append(item)
+            running.release()
+
+        with pytest.raises(ZeroDivisionError):
+            list(ordered_map(work, range(1000), True))
+        finished = len(done)
+        assert finished < 20
+        time.sleep(0.05)
+        assert len(done) == finished
+
+    def test_leaving_early_waits_for_what_has_begun(self) -> None:
+        begun, ended = [], []
+
+        def work(item: int) -> int:
+            begun.append(item)
+            time.sleep(0.01)
+            ended.append(item)
+            return item
+
+        results = ordered_map(work, range(100), True)
+        assert next(results) == 0
+        results.close()  # type: ignore[attr-defined]
+        assert sorted(begun) == sorted(ended)
+        assert len(begun) < 20
+
+    def test_an_exception_of_the_items_comes_through(self) -> None:
+        def items() -> Iterator[int]:
+            yield 1
+            raise KeyError("no more")
+
+        with pytest.raises(KeyError, match="no more"):
+            list(ordered_map(lambda item: item, items(), True))
+
+    def test_two_maps_at_once_do_not_mix(self) -> None:
+        left = ordered_map(lambda item: ("left", item), range(50), True)
+        right = ordered_map(lambda item: ("right", item), range(50), True)
+        pairs = list(zip(left, right, strict=True))
+        assert pairs == [(("left", i), ("right", i)) for i in range(50)]
+
+
+class TestWithoutThreads:
+    @pytest.mark.parametrize(("use_threads", "processors"), [(False, 4), (True, 1)])
+    def test_work_is_done_by_the_caller(
+        self, use_threads: bool, processors: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(threads, "num_threads", lambda: processors)
+        workers = ordered_map(lambda _: threading.get_ident(), range(5), use_threads)
+        assert set(workers) == {threading.get_ident()}
+
+
+class TestSplitEvenly:
+    @pytest.mark.parametrize(
+        ("weights", "parts", "expected"),
+        [
+            ([], 4, []),
+            ([1], 4, [[0]]),
+            ([1, 1, 1, 1], 2, [[0, 1], [2, 3]]),
+            ([1, 1, 1, 1], 4, [[0], [1], [2], [3]]),
+            ([1, 1, 1, 1], 99, [[0], [1], [2], [3]]),
+            ([1, 1, 1, 1], 1, [[0, 1, 2, 3]]),
+            ([100, 1, 1, 1], 2, [[0], [1, 2, 3]]),
+            ([1, 1, 1, 100], 2, [[0, 1, 2, 3]]),
+            ([0, 0, 0], 2, [[0, 1, 2]]),
+            ([1, 1], 0, [[0, 1]]),
+        ],
+    )
+    def test_runs_of_about_the_same_weight(
+        self, weights: list[int], parts: int, expected: list[list[int]]
+    ) -> None:
+        items = list(range(len(weights)))
+        assert [list(run) for run in split_evenly(items, weights, parts)] == expected
+
+    def test_runs_are_at_most_as_many_as_asked_for_and_hold_everything(self) -> None:
+        weights = np.random.default_rng(7).integers(1, 100, size=200).tolist()
+        for parts in (1, 2, 3, 8, 50):
+            runs = split_evenly(range(200), weights, parts)
+            assert 1 <= len(runs) <= parts
+            assert [item for run in runs for item in run] == list(range(200))
+
+
+def test_a_forked_child_reads_and_writes_with_threads(tmp_path: Path) -> None:
+    values = np.random.default_rng(7).integers(1 << 62, size=(40, 5_000))
+    batch = pa.record_batch({f"c{i:02}": column for i, column in enumerate(values)})
+    path = tmp_path / "large.mosaic"
+    path.write_bytes(write([batch], batch.schema))
+    script = (
+        "import os, sys, pyarrow as pa, pymosaic\n"
+        "pa.set_cpu_count(4)\n"
+        "table = pymosaic.read_table(sys.argv[1])\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    again = pymosaic.read_table(sys.argv[1])\n"
+        "    pymosaic.write_table(again, sys.argv[1] + '.copy')\n"
+        "    os._exit(0 if again.equals(table) else 1)\n"
+        "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    run = subprocess.run(
+        [sys.executable, "-c", script, str(path)], env=environment, timeout=60, check=False
+    )
+    assert run.returncode == 0
+    assert Path(f"{path}.copy").stat().st_size == path.stat().st_size
