@@ -7,9 +7,11 @@ pairs once: after a merge only the names that held the pair are counted again.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memchr, memcpy
+from libc.string cimport memchr
 
-from pymosaic.kernels.primitives cimport checked_size, is_ascii, out_of_memory, varint_length
+from pymosaic.kernels.primitives cimport (
+    checked_size, copy_bytes, is_ascii, out_of_memory, varint_length,
+)
 
 cdef enum:
     MAX_RULES = 128
@@ -147,7 +149,7 @@ cdef EncodedNames encode_names(Catalog catalog):
             names.work = <uint8_t*>malloc(size)
             if names.work == NULL:
                 out_of_memory()
-            memcpy(names.work, names.blob, size)
+            copy_bytes(names.work, names.blob, size)
             train(names)
             encoded_size = front_code(names, names.work)
             if names.num_rules and 1 + 2 * names.num_rules + encoded_size < raw_size:
