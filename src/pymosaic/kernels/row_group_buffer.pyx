@@ -23,7 +23,7 @@ from pymosaic.kernels.arrow_source cimport (
 )
 from pymosaic.kernels.catalog cimport KIND_STRING, Catalog, Node, kind_width
 from pymosaic.kernels.primitives cimport (
-    atomic_add_i64, bit_at, checked_size, clear_bytes, copy_bytes, count_bits, decimal_fits16,
+    atomic_add_i64, bit_at, checked_size, clear_bytes, copy_bytes, copy_string, count_bits, decimal_fits16,
     decimal_load, decimal_to_be, free_vector, half_to_float, is_ascii, is_utf8, join_nanos,
     load_le64, reserve, set_bit, store_be16, store_be32, store_be64, store_varint, swap_copy2,
     swap_copy4, swap_copy8, varint_length,
@@ -35,6 +35,7 @@ cdef enum:
     DAY_MILLIS = 86_400_000
     # Arrow readers hold a row group's strings, or list elements, behind 32-bit offsets.
     MAX_PAYLOAD = 0x7FFFFFFF
+    COPY_SLACK = 16      # what copy_string may write beyond a string
 
 
 cdef class RowGroupBuffer:
@@ -378,8 +379,11 @@ cdef class RowGroupBuffer:
         cdef ColumnBuffer* buffer = &self.buffers[node]
         cdef ByteVector* data = &buffer.data
         cdef const uint8_t* value = NULL
-        cdef int64_t i, length = 0, before = data.size
+        cdef int64_t i, length = 0
         cdef bint text = self.catalog.nodes[node].kind == KIND_STRING
+        if field.kind == SOURCE_BINARY32 and self.append_ascii(
+                node, array, validity, base, count, text):
+            return 0
         for i in range(count):
             if validity != NULL and not bit_at(validity, base + i):
                 continue
@@ -396,6 +400,41 @@ cdef class RowGroupBuffer:
                 self.refuse(node, b"a string is not valid UTF-8")
             data.size += length
         return 0
+
+    cdef bint append_ascii(
+        self, int64_t node, const ArrowArray* array, const uint8_t* validity, int64_t base,
+        int64_t count, bint text
+    ) except -1 nogil:
+        """The common case in one tight loop: 32-bit offsets, and bytes that need no checking.
+
+        False, with nothing appended, where strings have to be looked at one by one.
+        """
+        cdef ColumnBuffer* buffer = &self.buffers[node]
+        cdef const int32_t* offsets = <const int32_t*>array.buffers[1] + base
+        cdef const uint8_t* values = <const uint8_t*>array.buffers[2]
+        cdef const uint8_t* end
+        cdef int64_t i, length, total = <int64_t>offsets[count] - offsets[0]
+        cdef uint8_t* out
+        if total < 0 or buffer.payload + total > MAX_PAYLOAD:
+            return False
+        for i in range(count):
+            if offsets[i] > offsets[i + 1]:
+                return False
+        if text and not is_ascii(values + offsets[0], <size_t>total):
+            return False
+        reserve(&buffer.data, total + 5 * count + COPY_SLACK)
+        out = buffer.data.data + buffer.data.size
+        end = values + offsets[count]
+        for i in range(count):
+            if validity != NULL and not bit_at(validity, base + i):
+                continue
+            length = offsets[i + 1] - offsets[i]
+            buffer.payload += length
+            out += store_varint(out, <uint32_t>length)
+            copy_string(out, values + offsets[i], <size_t>length, end)
+            out += length
+        buffer.data.size = out - buffer.data.data
+        return True
 
     cdef inline int locate_binary(
         self, int64_t node, const SourceField* field, const ArrowArray* array, int64_t row,
