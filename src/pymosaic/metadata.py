@@ -98,6 +98,7 @@ class BucketMetadata:
         loader: BucketLoader = RowGroupReader(self._parts, self._row_group, False).fetch([plan])[0]
         sizes = loader.slot_sizes()
         loader.load()
+        loader.decoder.locate_all()
         described = []
         children = []
         for position, name in zip(positions, self.column_names, strict=True):

@@ -120,7 +120,7 @@ class BucketLoader:
         if self._whole is None:
             return
         if not self.plan.paged:
-            self.decoder.load_monolithic(self._decompress_bucket(), int(self.plan.positions[-1]))
+            self.decoder.load_monolithic(self._decompress_bucket())
         for index, slot in self._slots.items():
             self.decoder.load_page(index, self._decompress_slot(index, slot))
         self._whole = None
@@ -147,6 +147,10 @@ class BucketLoader:
             if byte < 0x80:
                 return decompress(slot[place + 1 :], declared_size, structure, self._parts.limits)
         raise CorruptFileError("a slot does not start with a varint", structure=structure, offset=0)
+
+    def release(self) -> None:
+        """Let go of the bucket's bytes."""
+        del self.decoder
 
     def decode(self, batch: BatchExport, budget: MemoryBudget) -> None:
         """Decode the wanted columns into the batch."""
@@ -178,6 +182,7 @@ class RowGroupReader:
             for loader in run:
                 loader.load()
                 loader.decode(batch, budget)
+                loader.release()
 
         weights = [plan.compressed_size + 1 for plan in plans]
         parts_wanted = min(4 * num_threads(), 1 + sum(weights) // _WORTH_A_THREAD)

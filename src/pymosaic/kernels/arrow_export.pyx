@@ -9,14 +9,15 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy
 
 from pymosaic.kernels.arrow_abi cimport ARROW_FLAG_NULLABLE, ArrowArray, ArrowSchema
 from pymosaic.kernels.catalog cimport (
     ARRAY, BIGINT, BINARY, BOOLEAN, BYTES, CHAR, DATE, DECIMAL, DOUBLE, FLOAT, INTEGER, MAP,
     SMALLINT, STRING, TIME, TIMESTAMP, TIMESTAMP_LTZ, TINYINT, VARBINARY, VARCHAR, Catalog, Node,
 )
-from pymosaic.kernels.primitives cimport atomic_add_i64, checked_size, limit_exceeded, out_of_memory
+from pymosaic.kernels.primitives cimport (
+    atomic_add_i64, checked_size, copy_bytes, limit_exceeded, out_of_memory,
+)
 
 cdef enum:
     ALIGNMENT = 64
@@ -316,7 +317,7 @@ cdef int fill_schema(
         raise MemoryError
     schema.private_data = text
     schema.release = release_schema
-    memcpy(text, name, <size_t>name_length)
+    copy_bytes(text, name, <size_t>name_length)
     text[name_length] = 0
     schema.name = text
     schema.flags = ARROW_FLAG_NULLABLE if nullable else 0
@@ -327,7 +328,7 @@ cdef int fill_schema(
         else:
             written = snprintf(text, 64, b"ts%c:", <int>(
                 c'm' if node.parameter <= 3 else (c'u' if node.parameter <= 6 else c'n')))
-            memcpy(text + written, catalog.text.data + node.extra_offset, node.extra_length)
+            copy_bytes(text + written, catalog.text.data + node.extra_offset, node.extra_length)
             text[written + node.extra_length] = 0
         format = text
     schema.format = format
@@ -342,7 +343,7 @@ cdef int fill_schema(
             raise MemoryError
         entries.private_data = text
         entries.release = release_schema
-        memcpy(text, catalog.text.data + node.extra_offset, node.extra_length)
+        copy_bytes(text, catalog.text.data + node.extra_offset, node.extra_length)
         text[node.extra_length] = 0
         entries.name = text
         entries.format = b"+s"

@@ -8,7 +8,7 @@ The table of types is in :mod:`pymosaic.arrow_types`.
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc, qsort, realloc, strtoll
-from libc.string cimport memchr, memcmp, strcmp, strlen, strncmp
+from libc.string cimport memchr, strcmp, strlen, strncmp
 
 from pymosaic.kernels.arrow_abi cimport ARROW_FLAG_NULLABLE, ArrowSchema
 from pymosaic.kernels.catalog cimport (
@@ -17,7 +17,7 @@ from pymosaic.kernels.catalog cimport (
     compare_bytes, compare_names, kind_of,
 )
 from pymosaic.kernels.primitives cimport (
-    append_bytes, checked_size, free_vector, out_of_memory,
+    append_bytes, checked_size, compare_memory, free_vector, out_of_memory,
 )
 
 from pymosaic.arrow_types import refuse_type
@@ -189,7 +189,7 @@ cdef class ArrowSource:
                 or field.scale != node.scale):
             return False
         if field.type_id == TIMESTAMP_LTZ:
-            return field.extra_length == node.extra_length and memcmp(
+            return field.extra_length == node.extra_length and compare_memory(
                 self.text.data + field.extra_offset, catalog.text.data + node.extra_offset,
                 node.extra_length) == 0
         if field.type_id == ARRAY:

@@ -8,7 +8,6 @@ Arrow: UTF-8, decimals within their precision, times within a day, lengths that 
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, memset
 
 from pymosaic.kernels.arrow_abi cimport ArrowArray
 from pymosaic.kernels.arrow_export cimport (
@@ -19,10 +18,10 @@ from pymosaic.kernels.catalog cimport (
     KIND_NANOS, KIND_STRING, KIND_TIME, MAP, Catalog, Node, kind_width,
 )
 from pymosaic.kernels.primitives cimport (
-    Cursor, checked_size, corrupt, count_bits, decimal_from_be, decimal_from_i64, is_ascii,
-    is_utf8, join_nanos, limit_exceeded, load_be16, load_be32, load_be64, load_le16, load_le32,
-    load_le64, need, out_of_memory, read_byte, read_varint, set_bit, swap_copy2, swap_copy4,
-    swap_copy8,
+    Cursor, checked_size, clear_bytes, copy_bytes, copy_string, corrupt, count_bits,
+    decimal_from_be, decimal_from_i64, index_width, is_ascii, is_utf8, join_nanos, limit_exceeded,
+    load_be32, load_be64, load_le16, load_le32, need, out_of_memory, read_byte, read_varint,
+    set_bit, swap_copy2, swap_copy4, swap_copy8, walk_strings,
 )
 
 import numpy as np
@@ -36,6 +35,7 @@ cdef enum Encoding:
 cdef enum:
     DAY_MILLIS = 86_400_000
     MAX_OFFSET = 0x7FFFFFFF
+    COPY_SLACK = 16      # what copy_string may write beyond a string
 
 cdef const char* BUCKET = b"bucket"
 cdef const char* PAGE = b"page"
@@ -53,7 +53,8 @@ cdef struct PhysicalColumn:
     int64_t value_size      # bytes of them, lengths included
     int64_t entry_count     # DICT
     const uint8_t* data     # PLAIN: values; DICT: packed indices
-    int64_t data_size
+    int64_t data_size       # -1: strings whose end is found when they are decoded
+    const uint8_t* end      # of the block
     const char* structure
 
 
@@ -66,29 +67,22 @@ cdef inline int output_width(uint8_t kind) noexcept nogil:
     return kind_width(kind)
 
 
-cdef inline int index_width(int64_t entries) noexcept nogil:
-    cdef int width = 0
-    while (entries - 1) >> width:
-        width += 1
-    return width
-
-
 cdef int skip_values(Cursor* cursor, uint8_t kind, int64_t count) except -1 nogil:
     """Step over ``count`` serialised values."""
     cdef int width = kind_width(kind)
-    cdef uint32_t length
-    cdef int64_t i
+    cdef int64_t end
     if width:
         # count is at most 2**32, so this does not overflow
         need(cursor, count * width)
         cursor.position += count * width
         return 0
-    # Each value takes a byte at least: a forged count cannot make this loop long.
+    # Each value takes a byte at least: a forged count cannot make this long.
     need(cursor, count)
-    for i in range(count):
-        read_varint(cursor, &length)
-        need(cursor, length)
-        cursor.position += length
+    end = walk_strings(cursor.data, cursor.position, cursor.size, count)
+    if end < 0:
+        return corrupt(cursor.structure, cursor.position,
+                       b"a value's length is wrong, or the data ends too early")
+    cursor.position = end
     return 0
 
 
@@ -158,6 +152,8 @@ cdef class BucketDecoder:
         int64_t first, last, first_node
         int64_t num_physical, num_primary, num_children, num_rows
         bint nested
+        Cursor data_cursor         # monolithic: data of the columns from next_data on
+        int64_t next_data
 
     def __cinit__(self, Catalog catalog not None, int64_t bucket, int64_t num_rows):
         if not 0 <= bucket < catalog.num_buckets:
@@ -210,25 +206,35 @@ cdef class BucketDecoder:
             self.columns[i].non_null = 0
             self.columns[i].structure = BUCKET
 
-    def load_monolithic(self, const uint8_t[::1] raw not None, int64_t last_wanted=-1):
-        """Locate the columns of a decompressed monolithic bucket.
+    def load_monolithic(self, const uint8_t[::1] raw not None):
+        """Locate the columns of a decompressed monolithic bucket, all but their data.
 
-        ``last_wanted`` is the position of the last column that will be asked for: data behind it
-        is not walked (children excepted, which lie behind all primaries).
+        Data is walked when a column is decoded, up to that column and not beyond.
         """
-        cdef Cursor cursor
-        cdef int64_t stop = self.num_physical
         self.keep.append(raw)
-        cursor.data = &raw[0] if raw.shape[0] else NULL
-        cursor.size = raw.shape[0]
-        cursor.position = 0
-        cursor.structure = BUCKET
-        if not self.nested and self.first <= last_wanted < self.last:
-            stop = last_wanted - self.first + 1
+        self.data_cursor.data = &raw[0] if raw.shape[0] else NULL
+        self.data_cursor.size = raw.shape[0]
+        self.data_cursor.position = 0
+        self.data_cursor.structure = BUCKET
         with nogil:
-            self.locate_monolithic(&cursor, stop)
+            self.locate_monolithic(&self.data_cursor)
 
-    cdef int locate_monolithic(self, Cursor* cursor, int64_t stop) except -1 nogil:
+    def locate_all(self):
+        """Walk the data of all columns of a monolithic bucket."""
+        with nogil:
+            self.reach(self.num_physical)
+
+    cdef int reach(self, int64_t stop) except -1 nogil:
+        """Walk the data of the physical columns before ``stop``."""
+        cdef int64_t i, column = self.first
+        if self.data_cursor.structure == NULL:
+            return 0
+        for i in range(self.next_data, stop):
+            read_data(&self.data_cursor, &self.columns[i], self.physical_node(i, &column).kind)
+            self.next_data = i + 1
+        return 0
+
+    cdef int locate_monolithic(self, Cursor* cursor) except -1 nogil:
         cdef uint32_t primaries, children, elements
         cdef int64_t i, column = self.first, flags_size
         cdef const uint8_t* encodings
@@ -250,6 +256,7 @@ cdef class BucketDecoder:
         for i in range(self.num_physical):
             self.columns[i].present = True
             self.columns[i].structure = BUCKET
+            self.columns[i].end = cursor.data + cursor.size
             self.columns[i].encoding = (encodings[i // 4] >> (2 * (i % 4))) & 3
             self.columns[i].has_nulls = (null_flags[i // 8] >> (i % 8)) & 1
         for i in range(self.num_physical):
@@ -261,9 +268,6 @@ cdef class BucketDecoder:
                 read_dictionary(cursor, &self.columns[i], self.physical_node(i, &column).kind)
         for i in range(self.num_physical):
             read_bitmap(cursor, &self.columns[i])
-        column = self.first
-        for i in range(stop):
-            read_data(cursor, &self.columns[i], self.physical_node(i, &column).kind)
         return 0
 
     def directory_size(self):
@@ -350,7 +354,7 @@ cdef class BucketDecoder:
 
     def decode(self, BatchExport batch not None, const int64_t[::1] positions not None,
                const int64_t[::1] slots not None, MemoryBudget budget not None):
-        """Decode the columns at ``positions`` into the batch's output columns ``slots``."""
+        """Decode the columns at ``positions``, which ascend, into the output columns ``slots``."""
         cdef Arena* arena = new_arena()
         cdef int64_t i, position
         if positions.shape[0] != slots.shape[0]:
@@ -362,6 +366,8 @@ cdef class BucketDecoder:
                     if not self.first <= position < self.last:
                         with gil:
                             raise IndexError("column is not in this bucket")
+                    # Children lie behind all primaries, so with those everything is walked.
+                    self.reach(self.num_physical if self.nested else position - self.first)
                     self.decode_node(batch.slot(slots[i]), arena, budget, position,
                                      self.catalog.column_nodes[position], False)
         finally:
@@ -377,6 +383,12 @@ cdef class BucketDecoder:
         if not column.present:
             with gil:
                 raise ValueError("the column's page was not loaded")
+        if self.data_cursor.structure != NULL and position - self.first == self.next_data:
+            if column.encoding == PLAIN and node.kind >= KIND_STRING and node.kind <= KIND_BYTES:
+                column.data = self.data_cursor.data + self.data_cursor.position
+                column.data_size = -1
+            else:
+                self.reach(self.next_data + 1)
         if column.non_null < column.rows and (not node.nullable or is_key):
             with gil:
                 name = self.catalog.name(position)
@@ -387,7 +399,11 @@ cdef class BucketDecoder:
         if node.kind == KIND_STRING or node.kind == KIND_BYTES:
             start_array(array, arena, column.rows, 3, 0, budget)
             set_validity(array, arena, budget, column)
-            return decode_binary(array, arena, budget, column, node.kind == KIND_STRING)
+            decode_binary(array, arena, budget, column, node.kind == KIND_STRING)
+            if self.data_cursor.structure != NULL and position - self.first == self.next_data:
+                self.data_cursor.position += column.data_size
+                self.next_data += 1
+            return 0
         start_array(array, arena, column.rows, 2, 0, budget)
         set_validity(array, arena, budget, column)
         if column.encoding == ALL_NULL or column.non_null == 0:
@@ -440,6 +456,7 @@ cdef class BucketDecoder:
 cdef int locate_page(Cursor* cursor, PhysicalColumn* column, uint8_t kind) except -1 nogil:
     cdef uint8_t flags
     column.structure = PAGE
+    column.end = cursor.data + cursor.size
     read_byte(cursor, &column.encoding)
     read_byte(cursor, &flags)
     column.has_nulls = flags & 1
@@ -494,7 +511,7 @@ cdef void spread(
             # No null is left below: the rest is in place.
             return
         if (bitmap[row >> 3] >> (row & 7)) & 1:
-            memset(values + row * width, 0, <size_t>width)
+            clear_bytes(values + row * width, <size_t>width)
         else:
             source -= 1
             if width == 1:
@@ -506,7 +523,7 @@ cdef void spread(
             elif width == 8:
                 (<uint64_t*>values)[row] = (<uint64_t*>values)[source]
             else:
-                memcpy(values + row * 16, values + source * 16, 16)
+                copy_bytes(values + row * 16, values + source * 16, 16)
 
 
 cdef int convert_values(
@@ -548,7 +565,7 @@ cdef int convert_values(
             if (<uint32_t*>out)[i] >= DAY_MILLIS:
                 return corrupt(structure, -1, b"a TIME value is not within a day")
     elif kind_width(node.kind) == 1:
-        memcpy(out, source, <size_t>count)
+        copy_bytes(out, source, <size_t>count)
     elif kind_width(node.kind) == 2:
         swap_copy2(out, source, <size_t>count)
     elif kind_width(node.kind) == 4:
@@ -604,7 +621,7 @@ cdef uint8_t* decode_fixed(
     elif column.encoding == CONST:
         convert_values(values, column.value, column.value_size, 1, node, column.structure)
         for i in range(1, column.non_null):
-            memcpy(values + i * width, values, <size_t>width)
+            copy_bytes(values + i * width, values, <size_t>width)
     else:
         # Entries are at most as many as bytes of the block, so this cannot be forged large.
         entries = arena_allocate(arena, column.entry_count * width, budget)
@@ -619,7 +636,7 @@ cdef uint8_t* decode_fixed(
                 (<uint64_t*>values)[i] = (<uint64_t*>entries)[indices[i]]
         else:
             for i in range(column.non_null):
-                memcpy(values + i * width, entries + indices[i] * width, <size_t>width)
+                copy_bytes(values + i * width, entries + indices[i] * width, <size_t>width)
         free(indices)
     if column.non_null < column.rows:
         spread(values, width, column.bitmap, column.rows, column.non_null)
@@ -659,13 +676,14 @@ cdef struct Slice:
 
 
 cdef int decode_binary(
-    ArrowArray* array, Arena* arena, MemoryBudget budget, const PhysicalColumn* column, bint text
+    ArrowArray* array, Arena* arena, MemoryBudget budget, PhysicalColumn* column, bint text
 ) except -1 nogil:
     """Strings and bytes: 32-bit offsets and the bytes back to back."""
     cdef int32_t* offsets
     if column.non_null == 0:
         array.buffers[1] = shared_zeros(arena, (column.rows + 1) * 4, budget)
         array.buffers[2] = array.buffers[1]
+        column.data_size = 0
         return 0
     offsets = <int32_t*>arena_allocate(arena, (column.rows + 1) * 4, budget)
     array.buffers[1] = offsets
@@ -681,32 +699,42 @@ cdef inline bint is_null(const PhysicalColumn* column, int64_t row) noexcept nog
 
 
 cdef int decode_plain_binary(
-    ArrowArray* array, Arena* arena, MemoryBudget budget, const PhysicalColumn* column,
+    ArrowArray* array, Arena* arena, MemoryBudget budget, PhysicalColumn* column,
     int32_t* offsets, bint text
 ) except -1 nogil:
+    """Lengths first, which gives the offsets, then the bytes. Sets ``data_size``."""
     cdef Cursor cursor
     cdef int64_t row, total = 0
     cdef uint32_t length
     cdef uint8_t* out
+    cdef const uint8_t* source = column.data
+    cdef const uint8_t* end = column.end
     cursor.data = column.data
-    cursor.size = column.data_size
+    cursor.size = column.end - column.data
     cursor.position = 0
     cursor.structure = column.structure
-    # An upper bound of the bytes: all data, without one length byte per value.
-    total = column.data_size - column.non_null
-    if total > MAX_OFFSET:
-        return too_large(column)
-    out = arena_allocate(arena, total, budget)
-    array.buffers[2] = out
-    total = 0
     for row in range(column.rows):
         if not is_null(column, row):
             read_varint(&cursor, &length)
             need(&cursor, length)
-            memcpy(out + total, cursor.data + cursor.position, length)
             cursor.position += length
             total += length
+            if total > MAX_OFFSET:
+                return too_large(column)
         offsets[row + 1] = <int32_t>total
+    column.data_size = cursor.position
+    out = arena_allocate(arena, total + COPY_SLACK, budget)
+    array.buffers[2] = out
+    for row in range(column.rows):
+        if not is_null(column, row):
+            length = <uint32_t>(offsets[row + 1] - offsets[row])
+            # A padded varint is longer than its value needs.
+            while source[0] >= 0x80:
+                source += 1
+            source += 1
+            copy_string(out + offsets[row], source, length, end)
+            source += length
+    clear_bytes(out + total, COPY_SLACK)
     if text and not is_ascii(out, <size_t>total):
         for row in range(column.rows):
             if not is_utf8(out + offsets[row], <size_t>(offsets[row + 1] - offsets[row])):
@@ -773,15 +801,16 @@ cdef int copy_entries(
         total += entries[indices[source] if indices != NULL else 0].length
         if total > MAX_OFFSET:
             return too_large(column)
-    out = arena_allocate(arena, total, budget)
+    out = arena_allocate(arena, total + COPY_SLACK, budget)
     array.buffers[2] = out
     total = 0
     source = 0
     for row in range(column.rows):
         if not is_null(column, row):
             entry = &entries[indices[source] if indices != NULL else 0]
-            memcpy(out + total, column.value + entry.start, <size_t>entry.length)
+            copy_string(out + total, column.value + entry.start, <size_t>entry.length, column.end)
             total += entry.length
             source += 1
         offsets[row + 1] = <int32_t>total
+    clear_bytes(out + total, COPY_SLACK)
     return 0

@@ -7,15 +7,15 @@ The choices are the format's own and exact: a file is the same to the byte whoev
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcmp, memcpy, memset
 
 from pymosaic.kernels.catalog cimport (
     ARRAY, DOUBLE, FLOAT, KIND_BOOL, KIND_FIXED1, KIND_FIXED2, KIND_NANOS, KIND_STRING, Catalog,
     Node, has_statistics, kind_width,
 )
 from pymosaic.kernels.primitives cimport (
-    ByteVector, append_bytes, append_varint, checked_size, free_vector, load_be16, load_be32,
-    load_be64, load_le64, out_of_memory, reserve, store_varint, varint_length,
+    ByteVector, append_bytes, append_varint, checked_size, clear_bytes, compare_memory,
+    copy_bytes, free_vector, index_width, load_be16, load_be32, load_be64, load_le64,
+    out_of_memory, reserve, store_varint, varint_length,
 )
 from pymosaic.kernels.row_group_buffer cimport ColumnBuffer, RowGroupBuffer
 
@@ -53,14 +53,6 @@ cdef struct Scratch:
     int64_t indices_capacity
 
 
-cdef inline int index_width(int64_t entries) noexcept nogil:
-    """Bits of an index: those of the largest one."""
-    cdef int width = 0
-    while (entries - 1) >> width:
-        width += 1
-    return width
-
-
 cdef inline uint64_t mix(uint64_t value) noexcept nogil:
     value ^= value >> 32
     value *= <uint64_t>0x9E3779B97F4A7C15
@@ -74,7 +66,7 @@ cdef inline uint64_t hash_bytes(const uint8_t* data, int64_t length) noexcept no
         result = mix(result ^ load_le64(data + i))
         i += 8
     if i < length:
-        memcpy(&tail, data + i, <size_t>(length - i))
+        copy_bytes(&tail, data + i, <size_t>(length - i))
         result = mix(result ^ tail)
     return result
 
@@ -111,7 +103,7 @@ cdef int rebuild_slots(
         if scratch.slots == NULL:
             return out_of_memory()
         scratch.num_slots = num_slots
-    memset(scratch.slots, 0, <size_t>num_slots * sizeof(int32_t))
+    clear_bytes(scratch.slots, <size_t>num_slots * sizeof(int32_t))
     for entry in range(count):
         place = (mix(scratch.keys[entry]) if fixed
                  else scratch.keys[entry]) & <uint64_t>(num_slots - 1)
@@ -160,7 +152,7 @@ cdef int64_t track(
         if fixed:
             length = width
             key = 0
-            memcpy(&key, value, <size_t>width)
+            copy_bytes(&key, value, <size_t>width)
             place = mix(key)
         else:
             length = width if width else serialised_length(value)
@@ -175,7 +167,7 @@ cdef int64_t track(
             slot -= 1
             if scratch.keys[slot] == key and (fixed or (
                     scratch.lengths[slot] == length
-                    and memcmp(data + scratch.starts[slot], value, <size_t>length) == 0)):
+                    and compare_memory(data + scratch.starts[slot], value, <size_t>length) == 0)):
                 break
             place = (place + 1) & <uint64_t>(scratch.num_slots - 1)
         if scratch.slots[place] == 0:
@@ -247,7 +239,7 @@ cdef int choose(
     column.has_nulls = buffer.non_null < buffer.rows
     length = width if width else serialised_length(buffer.data.data)
     # All values are the same exactly if the data repeats its first value throughout.
-    if size == buffer.non_null * length and memcmp(
+    if size == buffer.non_null * length and compare_memory(
             buffer.data.data, buffer.data.data + length, <size_t>(size - length)) == 0:
         column.encoding = CONST
         column.value_length = length
@@ -313,7 +305,7 @@ cdef class BucketEncoder:
         """Lay out the physical columns, primaries first, and choose their encodings."""
         cdef Scratch scratch
         cdef int64_t position, node, primary = 0, child = self.num_primary
-        memset(&scratch, 0, sizeof(Scratch))
+        clear_bytes(&scratch, sizeof(Scratch))
         try:
             for position in range(self.first, self.last):
                 node = catalog.column_nodes[position]
@@ -398,7 +390,7 @@ cdef class BucketEncoder:
             for i in range(self.num_primary, self.num_physical):
                 out += store_varint(out, <uint32_t>self.columns[i].buffer.rows)
         size = (2 * self.num_physical + 7) // 8
-        memset(out, 0, <size_t>(size + (self.num_physical + 7) // 8))
+        clear_bytes(out, <size_t>(size + (self.num_physical + 7) // 8))
         flags = out + size
         for i in range(self.num_physical):
             column = &self.columns[i]
@@ -473,13 +465,13 @@ cdef int check_block(int64_t size, int64_t max_block_bytes) except -1:
 
 
 cdef uint8_t* put_value(uint8_t* out, const EncodedColumn* column) noexcept nogil:
-    memcpy(out, column.buffer.data.data, <size_t>column.value_length)
+    copy_bytes(out, column.buffer.data.data, <size_t>column.value_length)
     return out + column.value_length
 
 
 cdef uint8_t* put_dictionary(uint8_t* out, const EncodedColumn* column) noexcept nogil:
     out += store_varint(out, <uint32_t>column.entry_count)
-    memcpy(out, column.entries.data, <size_t>column.entries.size)
+    copy_bytes(out, column.entries.data, <size_t>column.entries.size)
     return out + column.entries.size
 
 
@@ -487,16 +479,16 @@ cdef uint8_t* put_bitmap(uint8_t* out, const EncodedColumn* column) noexcept nog
     cdef int64_t size = (column.buffer.rows + 7) // 8
     if not column.has_nulls:
         return out
-    memcpy(out, column.buffer.nulls.data, <size_t>size)
+    copy_bytes(out, column.buffer.nulls.data, <size_t>size)
     return out + size
 
 
 cdef uint8_t* put_data(uint8_t* out, const EncodedColumn* column) noexcept nogil:
     if column.encoding == PLAIN:
-        memcpy(out, column.buffer.data.data, <size_t>column.buffer.data.size)
+        copy_bytes(out, column.buffer.data.data, <size_t>column.buffer.data.size)
         return out + column.buffer.data.size
     if column.encoding == DICT:
-        memcpy(out, column.indices.data, <size_t>column.indices.size)
+        copy_bytes(out, column.indices.data, <size_t>column.indices.size)
         return out + column.indices.size
     return out
 
@@ -512,15 +504,15 @@ cdef inline int compare_values(
     cdef int64_t a, b
     if node.type_id == FLOAT:
         narrow = load_be32(left)
-        memcpy(&f, &narrow, 4)
+        copy_bytes(&f, &narrow, 4)
         narrow = load_be32(right)
-        memcpy(&g, &narrow, 4)
+        copy_bytes(&g, &narrow, 4)
         return (f > g) - (f < g)
     if node.type_id == DOUBLE:
         wide = load_be64(left)
-        memcpy(&d, &wide, 8)
+        copy_bytes(&d, &wide, 8)
         wide = load_be64(right)
-        memcpy(&e, &wide, 8)
+        copy_bytes(&e, &wide, 8)
         return (d > e) - (d < e)
     if node.kind == KIND_BOOL or node.kind == KIND_FIXED1:
         a = <signed char>left[0]
@@ -614,7 +606,7 @@ cdef int compare_strings(
     left_length -= 1
     right_length -= 1
     common = left_length if left_length < right_length else right_length
-    result = memcmp(left + 1, right + 1, <size_t>common) if common else 0
+    result = compare_memory(left + 1, right + 1, <size_t>common)
     if result:
         return result
     return (left_length > right_length) - (left_length < right_length)

@@ -6,9 +6,8 @@ from cpython.ref cimport Py_INCREF
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc, qsort, realloc
-from libc.string cimport memcmp
 
-from pymosaic.kernels.primitives cimport checked_size, free_vector, out_of_memory
+from pymosaic.kernels.primitives cimport checked_size, compare_memory, free_vector, out_of_memory
 
 import numpy as np
 
@@ -52,7 +51,7 @@ cdef int compare_bytes(
     const uint8_t* left, int64_t left_length, const uint8_t* right, int64_t right_length
 ) noexcept nogil:
     cdef int64_t common = left_length if left_length < right_length else right_length
-    cdef int result = memcmp(left, right, <size_t>common) if common else 0
+    cdef int result = compare_memory(left, right, <size_t>common)
     if result:
         return result
     return (left_length > right_length) - (left_length < right_length)

@@ -2,14 +2,16 @@
 """How column names are written: front coding, with byte pair encoding where that is smaller.
 
 Training is exact (the same names always give the same rules, those of the reference), but counts
-pairs once: after a merge only the names that held the pair are counted again.
+pairs once: a merge then changes the counts around the places that it replaced.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memchr, memcpy
+from libc.string cimport memchr
 
-from pymosaic.kernels.primitives cimport checked_size, is_ascii, out_of_memory, varint_length
+from pymosaic.kernels.primitives cimport (
+    checked_size, copy_bytes, is_ascii, out_of_memory, varint_length,
+)
 
 cdef enum:
     MAX_RULES = 128
@@ -48,28 +50,47 @@ cdef int64_t front_code(EncodedNames names, const uint8_t* blob) noexcept nogil:
     return total
 
 
-cdef void count_pairs(
-    uint32_t* counts, const uint8_t* name, int64_t length, uint32_t step
-) noexcept nogil:
-    """Add ``step`` for every adjacent pair, overlapping ones too."""
+cdef inline uint32_t pair_of(uint8_t left, uint8_t right) noexcept nogil:
+    return (<uint32_t>left << 8) | right
+
+
+cdef void count_pairs(uint32_t* counts, const uint8_t* name, int64_t length) noexcept nogil:
+    """Count every adjacent pair, overlapping ones too."""
     cdef int64_t i
     for i in range(length - 1):
-        counts[(<uint32_t>name[i] << 8) | name[i + 1]] += step
+        counts[pair_of(name[i], name[i + 1])] += 1
 
 
 cdef int64_t merge_pair(
-    uint8_t* name, int64_t length, uint8_t left, uint8_t right, uint8_t token, int64_t first
+    uint32_t* counts, uint8_t* name, int64_t length, uint8_t left, uint8_t right, uint8_t token,
+    int64_t first
 ) noexcept nogil:
-    """Replace the pair left to right from ``first`` on; returns the new length."""
-    cdef int64_t source = first, target = first
+    """Replace the pair left to right, from its first place on; returns the new length.
+
+    Counts change where a pair touches a replaced place: those gone are taken off, those with the
+    token added. Two neighbouring places share the pair between them, so each adds its left one.
+    """
+    cdef int64_t source = first, target = first, last_end = -1
     while source < length:
-        if source + 1 < length and name[source] == left and name[source + 1] == right:
-            name[target] = token
-            source += 2
-        else:
+        if source + 1 == length or name[source] != left or name[source + 1] != right:
             name[target] = name[source]
+            target += 1
             source += 1
+            continue
+        counts[pair_of(left, right)] -= 1
+        if target:
+            counts[pair_of(name[target - 1], token)] += 1
+            if last_end != source:
+                counts[pair_of(name[target - 1], left)] -= 1
+        if source + 2 < length:
+            counts[pair_of(right, name[source + 2])] -= 1
+            if not (source + 3 < length and name[source + 2] == left
+                    and name[source + 3] == right):
+                counts[pair_of(token, name[source + 2])] += 1
+        name[target] = token
         target += 1
+        source += 2
+        last_end = source
     return target
 
 
@@ -97,7 +118,7 @@ cdef int train(EncodedNames names) except -1 nogil:
     if counts == NULL:
         return out_of_memory()
     for column in range(names.catalog.num_columns):
-        count_pairs(counts, names.work + names.offsets[column], names.lengths[column], 1)
+        count_pairs(counts, names.work + names.offsets[column], names.lengths[column])
     while names.num_rules < MAX_RULES:
         best = (1 << 16) - 1
         # From the top, so that ties go to the larger left symbol, then the larger right one.
@@ -113,13 +134,10 @@ cdef int train(EncodedNames names) except -1 nogil:
         for column in range(names.catalog.num_columns):
             name = names.work + names.offsets[column]
             first = find_pair(name, names.lengths[column], left, right)
-            if first < 0:
-                continue
-            count_pairs(counts, name, names.lengths[column], <uint32_t>-1)
-            names.lengths[column] = merge_pair(
-                name, names.lengths[column], left, right,
-                <uint8_t>(FIRST_TOKEN + names.num_rules), first)
-            count_pairs(counts, name, names.lengths[column], 1)
+            if first >= 0:
+                names.lengths[column] = merge_pair(
+                    counts, name, names.lengths[column], left, right,
+                    <uint8_t>(FIRST_TOKEN + names.num_rules), first)
         names.num_rules += 1
     free(counts)
     return 0
@@ -147,7 +165,7 @@ cdef EncodedNames encode_names(Catalog catalog):
             names.work = <uint8_t*>malloc(size)
             if names.work == NULL:
                 out_of_memory()
-            memcpy(names.work, names.blob, size)
+            copy_bytes(names.work, names.blob, size)
             train(names)
             encoded_size = front_code(names, names.work)
             if names.num_rules and 1 + 2 * names.num_rules + encoded_size < raw_size:

@@ -20,6 +20,38 @@ static inline void store_be16(uint8_t *p, uint16_t v) { v = __builtin_bswap16(v)
 static inline void store_be32(uint8_t *p, uint32_t v) { v = __builtin_bswap32(v); memcpy(p, &v, 4); }
 static inline void store_be64(uint8_t *p, uint64_t v) { v = __builtin_bswap64(v); memcpy(p, &v, 8); }
 
+/* the C library's functions may not be given NULL, even for no bytes */
+static inline void copy_bytes(void *out, const void *in, size_t n) { if (n) memcpy(out, in, n); }
+static inline void clear_bytes(void *out, size_t n) { if (n) memset(out, 0, n); }
+static inline int compare_memory(const void *a, const void *b, size_t n) { return n ? memcmp(a, b, n) : 0; }
+
+/* n bytes to a place with 16 bytes to spare; short strings in one step where the source allows */
+static inline void copy_string(uint8_t *out, const uint8_t *in, size_t n, const uint8_t *in_end) {
+    if (n <= 16 && in_end - in >= 16) memcpy(out, in, 16);
+    else if (n) memcpy(out, in, n);
+}
+/* step over count strings with varint lengths; the new position, or -1 where the data ends early */
+static inline int64_t walk_strings(const uint8_t *data, int64_t position, int64_t size, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        if (position >= size) return -1;
+        uint64_t length = data[position++];
+        if (length >= 0x80) {
+            length &= 0x7F;
+            int shift = 7;
+            for (;;) {
+                if (position >= size || shift > 28) return -1;
+                uint8_t byte = data[position++];
+                length |= (uint64_t)(byte & 0x7F) << shift;
+                shift += 7;
+                if (byte < 0x80) break;
+            }
+            if (length >> 32) return -1;
+        }
+        position += (int64_t)length;
+    }
+    return position <= size ? position : -1;
+}
+
 /* count values of the width, byte order reversed; the plain loops vectorise */
 static inline void swap_copy2(uint8_t *out, const uint8_t *in, size_t count) {
     for (size_t i = 0; i < count; i++) { uint16_t v; memcpy(&v, in + 2 * i, 2); v = __builtin_bswap16(v); memcpy(out + 2 * i, &v, 2); }

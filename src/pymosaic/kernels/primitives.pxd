@@ -13,6 +13,11 @@ cdef extern from "primitives.h" nogil:
     void store_be16(uint8_t* p, uint16_t v)
     void store_be32(uint8_t* p, uint32_t v)
     void store_be64(uint8_t* p, uint64_t v)
+    void copy_bytes(void* out, const void* source, size_t n)
+    void clear_bytes(void* out, size_t n)
+    int compare_memory(const void* left, const void* right, size_t n)
+    void copy_string(uint8_t* out, const uint8_t* source, size_t n, const uint8_t* source_end)
+    int64_t walk_strings(const uint8_t* data, int64_t position, int64_t size, int64_t count)
     void swap_copy2(uint8_t* out, const uint8_t* source, size_t count)
     void swap_copy4(uint8_t* out, const uint8_t* source, size_t count)
     void swap_copy8(uint8_t* out, const uint8_t* source, size_t count)
@@ -80,6 +85,15 @@ cdef inline int varint_length(uint32_t value) noexcept nogil:
     if value < (1 << 28):
         return 4
     return 5
+
+
+cdef inline int index_width(int64_t entries) noexcept nogil:
+    """Bits of a dictionary index: those of the largest one."""
+    cdef int width = 0
+    if entries > 1:
+        while (entries - 1) >> width:
+            width += 1
+    return width
 
 
 cdef inline int store_varint(uint8_t* out, uint32_t value) noexcept nogil:

@@ -3,7 +3,6 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy
 
 from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
 
@@ -110,7 +109,7 @@ cdef void free_vector(ByteVector* vector) noexcept nogil:
 cdef int append_bytes(ByteVector* vector, const uint8_t* data, int64_t size) except -1 nogil:
     reserve(vector, size)
     if size:
-        memcpy(vector.data + vector.size, data, <size_t>size)
+        copy_bytes(vector.data + vector.size, data, <size_t>size)
         vector.size += size
     return 0
 

@@ -45,6 +45,9 @@ cdef class RowGroupBuffer:
     cdef int append_binary(
         self, int64_t node, const SourceField* field, const ArrowArray* array, const uint8_t*
         validity, int64_t base, int64_t count, int64_t valid) except -1 nogil
+    cdef bint append_ascii(
+        self, int64_t node, const ArrowArray* array, const uint8_t* validity, int64_t base,
+        int64_t count, bint text) except -1 nogil
     cdef inline int locate_binary(
         self, int64_t node, const SourceField* field, const ArrowArray* array, int64_t row, const
         uint8_t** value, int64_t* length) except -1 nogil

@@ -11,7 +11,6 @@ from libc.stdint cimport (
     INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy, memset
 
 from pymosaic.kernels.arrow_abi cimport ArrowArray
 from pymosaic.kernels.arrow_source cimport (
@@ -24,10 +23,10 @@ from pymosaic.kernels.arrow_source cimport (
 )
 from pymosaic.kernels.catalog cimport KIND_STRING, Catalog, Node, kind_width
 from pymosaic.kernels.primitives cimport (
-    atomic_add_i64, bit_at, checked_size, count_bits, decimal_fits16, decimal_load,
-    decimal_to_be, free_vector, half_to_float, is_ascii, is_utf8, join_nanos, load_le64,
-    reserve, set_bit, store_be16, store_be32, store_be64, store_varint, swap_copy2, swap_copy4,
-    swap_copy8, varint_length,
+    atomic_add_i64, bit_at, checked_size, clear_bytes, copy_bytes, copy_string, count_bits, decimal_fits16,
+    decimal_load, decimal_to_be, free_vector, half_to_float, is_ascii, is_utf8, join_nanos,
+    load_le64, reserve, set_bit, store_be16, store_be32, store_be64, store_varint, swap_copy2,
+    swap_copy4, swap_copy8, varint_length,
 )
 
 from pymosaic.errors import InvalidDataError
@@ -36,6 +35,7 @@ cdef enum:
     DAY_MILLIS = 86_400_000
     # Arrow readers hold a row group's strings, or list elements, behind 32-bit offsets.
     MAX_PAYLOAD = 0x7FFFFFFF
+    COPY_SLACK = 16      # what copy_string may write beyond a string
 
 
 cdef class RowGroupBuffer:
@@ -120,7 +120,7 @@ cdef class RowGroupBuffer:
         if valid < count or buffer.nulls.size:
             size = (row + count + 7) // 8
             reserve(&buffer.nulls, size - buffer.nulls.size)
-            memset(buffer.nulls.data + buffer.nulls.size, 0, <size_t>(size - buffer.nulls.size))
+            clear_bytes(buffer.nulls.data + buffer.nulls.size, <size_t>(size - buffer.nulls.size))
             buffer.nulls.size = size
             if valid < count:
                 for i in range(count):
@@ -140,7 +140,7 @@ cdef class RowGroupBuffer:
             self.refuse(node, b"a null in a column (or list element) that is declared NOT NULL")
         size = (buffer.rows + count + 7) // 8
         reserve(&buffer.nulls, size - buffer.nulls.size)
-        memset(buffer.nulls.data + buffer.nulls.size, 0, <size_t>(size - buffer.nulls.size))
+        clear_bytes(buffer.nulls.data + buffer.nulls.size, <size_t>(size - buffer.nulls.size))
         buffer.nulls.size = size
         for i in range(buffer.rows, buffer.rows + count):
             set_bit(buffer.nulls.data, i)
@@ -197,7 +197,7 @@ cdef class RowGroupBuffer:
         values += base * width
         if validity == NULL:
             if width == 1:
-                memcpy(out, values, <size_t>count)
+                copy_bytes(out, values, <size_t>count)
             elif width == 2:
                 swap_copy2(out, values, <size_t>count)
             elif width == 4:
@@ -256,8 +256,8 @@ cdef class RowGroupBuffer:
                 continue
             if field.kind == SOURCE_DECIMAL:
                 if field.conversion == CONVERT_UNSIGNED:
-                    memset(decimal, 0, 16)
-                    memcpy(decimal, values + 8 * row, 8)
+                    clear_bytes(decimal, 16)
+                    copy_bytes(decimal, values + 8 * row, 8)
                 elif not decimal_load(decimal, values + field.width * row, field.width):
                     self.refuse(node, b"a decimal does not fit its precision")
                 length = decimal_to_be(out + 1, decimal, <int>target.parameter)
@@ -279,7 +279,7 @@ cdef class RowGroupBuffer:
                 continue
             if field.kind == SOURCE_HALF:
                 real = half_to_float((<const uint16_t*>values)[row])
-                memcpy(&bits, &real, 4)
+                copy_bytes(&bits, &real, 4)
                 store_be32(out, bits)
                 data.size += 4
                 continue
@@ -305,9 +305,9 @@ cdef class RowGroupBuffer:
             if (not decimal_load(decimal, values + field.width * row, field.width)
                     or not decimal_fits16(decimal, <int>field.parameter)):
                 self.refuse(node, b"a decimal does not fit its precision")
-            memcpy(out, decimal, 8)
+            copy_bytes(out, decimal, 8)
             return 0
-        memcpy(&value, values + field.width * row, <size_t>field.width)
+        copy_bytes(&value, values + field.width * row, <size_t>field.width)
         if conversion == CONVERT_UNSIGNED:
             out[0] = value
             return 0
@@ -380,8 +380,11 @@ cdef class RowGroupBuffer:
         cdef ColumnBuffer* buffer = &self.buffers[node]
         cdef ByteVector* data = &buffer.data
         cdef const uint8_t* value = NULL
-        cdef int64_t i, length = 0, before = data.size
+        cdef int64_t i, length = 0
         cdef bint text = self.catalog.nodes[node].kind == KIND_STRING
+        if field.kind == SOURCE_BINARY32 and self.append_ascii(
+                node, array, validity, base, count, text):
+            return 0
         for i in range(count):
             if validity != NULL and not bit_at(validity, base + i):
                 continue
@@ -393,11 +396,46 @@ cdef class RowGroupBuffer:
             reserve(data, length + 5)
             data.size += store_varint(data.data + data.size, <uint32_t>length)
             if length:
-                memcpy(data.data + data.size, value, <size_t>length)
+                copy_bytes(data.data + data.size, value, <size_t>length)
             if text and not is_ascii(value, <size_t>length) and not is_utf8(value, <size_t>length):
                 self.refuse(node, b"a string is not valid UTF-8")
             data.size += length
         return 0
+
+    cdef bint append_ascii(
+        self, int64_t node, const ArrowArray* array, const uint8_t* validity, int64_t base,
+        int64_t count, bint text
+    ) except -1 nogil:
+        """The common case in one tight loop: 32-bit offsets, and bytes that need no checking.
+
+        False, with nothing appended, where strings have to be looked at one by one.
+        """
+        cdef ColumnBuffer* buffer = &self.buffers[node]
+        cdef const int32_t* offsets = <const int32_t*>array.buffers[1] + base
+        cdef const uint8_t* values = <const uint8_t*>array.buffers[2]
+        cdef const uint8_t* end
+        cdef int64_t i, length, total = <int64_t>offsets[count] - offsets[0]
+        cdef uint8_t* out
+        if total < 0 or buffer.payload + total > MAX_PAYLOAD:
+            return False
+        for i in range(count):
+            if offsets[i] > offsets[i + 1]:
+                return False
+        if text and not is_ascii(values + offsets[0], <size_t>total):
+            return False
+        reserve(&buffer.data, total + 5 * count + COPY_SLACK)
+        out = buffer.data.data + buffer.data.size
+        end = values + offsets[count]
+        for i in range(count):
+            if validity != NULL and not bit_at(validity, base + i):
+                continue
+            length = offsets[i + 1] - offsets[i]
+            buffer.payload += length
+            out += store_varint(out, <uint32_t>length)
+            copy_string(out, values + offsets[i], <size_t>length, end)
+            out += length
+        buffer.data.size = out - buffer.data.data
+        return True
 
     cdef inline int locate_binary(
         self, int64_t node, const SourceField* field, const ArrowArray* array, int64_t row,

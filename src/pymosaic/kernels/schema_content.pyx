@@ -4,7 +4,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memchr, memcpy
+from libc.string cimport memchr
 
 from pymosaic.kernels.catalog cimport (
     ARRAY, BINARY, CHAR, DECIMAL, MAP, TIME, TIMESTAMP, TIMESTAMP_LTZ, VARBINARY, VARCHAR,
@@ -12,8 +12,8 @@ from pymosaic.kernels.catalog cimport (
 )
 from pymosaic.kernels.names cimport EncodedNames, encode_names
 from pymosaic.kernels.primitives cimport (
-    ByteVector, Cursor, append_bytes, append_varint, append_zigzag, corrupt, free_vector,
-    is_ascii, is_utf8, limit_exceeded, need, out_of_memory, read_byte, read_varint,
+    ByteVector, Cursor, append_bytes, append_varint, append_zigzag, copy_bytes, corrupt,
+    free_vector, is_ascii, is_utf8, limit_exceeded, need, out_of_memory, read_byte, read_varint,
     read_zigzag, reserve, unsupported,
 )
 
@@ -45,7 +45,7 @@ cdef void expand_symbol(Expander* expander, uint8_t symbol, uint8_t* out) noexce
     if symbol < 0x80:
         out[0] = symbol
     elif expander.starts[token] >= 0:
-        memcpy(out, expander.kept.data + expander.starts[token], <size_t>expander.lengths[token])
+        copy_bytes(out, expander.kept.data + expander.starts[token], <size_t>expander.lengths[token])
     else:
         rule = expander.rules + 2 * token
         expand_symbol(expander, rule[0], out)
@@ -223,8 +223,8 @@ cdef int read_columns(
         else:
             check_names_size(blob.size + length, start, max_names)
             reserve(blob, length)
-            memcpy(blob.data + blob.size, blob.data + previous_start, shared)
-            memcpy(blob.data + blob.size + shared, cursor.data + cursor.position, suffix)
+            copy_bytes(blob.data + blob.size, blob.data + previous_start, shared)
+            copy_bytes(blob.data + blob.size + shared, cursor.data + cursor.position, suffix)
             previous_start = blob.size
             blob.size += length
         previous_length = length
