@@ -40,36 +40,67 @@ from typing import NoReturn
 import pyarrow as pa
 
 from pymosaic.errors import UnsupportedFeatureError
+from pymosaic.limits import MAX_NESTING_DEPTH
 
 __all__ = ["refuse_type"]
 
 
+def _unwrapped(data_type: pa.DataType) -> pa.DataType:
+    """The type whose values are stored: extensions, dictionaries and runs are looked through."""
+    while True:
+        if isinstance(data_type, pa.BaseExtensionType):
+            data_type = data_type.storage_type
+        elif pa.types.is_dictionary(data_type) or pa.types.is_run_end_encoded(data_type):
+            data_type = data_type.value_type
+        else:
+            return data_type
+
+
 def _advice(data_type: pa.DataType) -> str:
-    if pa.types.is_struct(data_type):
-        return "make its fields columns of their own, for example with Table.flatten()"
+    """Why a type cannot be stored, and what to do instead."""
+    place = ""
+    for _ in range(MAX_NESTING_DEPTH + 1):
+        data_type = _unwrapped(data_type)
+        if pa.types.is_map(data_type):
+            key_type = _unwrapped(data_type.key_type)
+            if pa.types.is_nested(key_type):
+                return "keys of a map must be scalars"
+            data_type = key_type if _scalar_advice(key_type) else data_type.item_type
+        elif pa.types.is_nested(data_type) and data_type.num_fields == 1 and not (
+            pa.types.is_struct(data_type) or pa.types.is_union(data_type)
+        ):
+            data_type = data_type.value_type
+        elif pa.types.is_struct(data_type):
+            if place:
+                return f"{place}make each field of the struct a list or map column of its own"
+            return "make its fields columns of their own, for example with Table.flatten()"
+        else:
+            advice = _scalar_advice(data_type) or "cast it to a type that the format has"
+            return f"{place}{advice}"
+        place = "its elements are of a type that the format does not have; "
+    return f"it nests deeper than {MAX_NESTING_DEPTH} levels"
+
+
+def _scalar_advice(data_type: pa.DataType) -> str | None:
     if pa.types.is_union(data_type):
         return "split it into one column per member type"
     if pa.types.is_duration(data_type):
         return "cast it to int64"
     if pa.types.is_interval(data_type):
         return "split it into integer columns"
-    if pa.types.is_decimal256(data_type):
+    if pa.types.is_decimal256(data_type) and data_type.precision > 38:
         return "the format holds up to 38 digits: cast it to decimal128, or to string"
-    if pa.types.is_map(data_type) and pa.types.is_nested(data_type.key_type):
-        return "keys of a map must be scalars"
-    if pa.types.is_map(data_type):
-        return "its keys or values are of a type the format does not have; " + _advice(
-            data_type.item_type
-        )
-    if pa.types.is_nested(data_type) and data_type.num_fields == 1:
-        return "its elements are of a type the format does not have; " + _advice(
-            data_type.field(0).type
-        )
-    return "cast it to a type that the format has"
+    return None
 
 
 def refuse_type(name: str, data_type: pa.DataType) -> NoReturn:
     """Raise the error for a column whose type the format cannot hold."""
+    advice = _advice(data_type)
     raise UnsupportedFeatureError(
-        f"column {name!r} of type {data_type} cannot be stored: {_advice(data_type)}"
+        f"column {name!r} of type {_shown(data_type)} cannot be stored: {advice}"
     )
+
+
+def _shown(data_type: pa.DataType) -> str:
+    text = str(data_type)
+    return text if len(text) <= 200 else f"{text[:200]}…"

@@ -6,7 +6,10 @@ from dataclasses import dataclass, fields
 
 from pymosaic.errors import InvalidOptionError
 
-__all__ = ["Limits"]
+__all__ = ["MAX_NESTING_DEPTH", "Limits"]
+
+# Arrow itself takes 64 levels, of which a map is two.
+MAX_NESTING_DEPTH = 30
 
 _MIB = 1 << 20
 _GIB = 1 << 30
@@ -48,7 +51,7 @@ class Limits:
     max_columns: int = 10_000_000
     max_name_bytes: int = 1 * _MIB
     max_names_bytes: int = 512 * _MIB
-    max_nesting_depth: int = 64
+    max_nesting_depth: int = MAX_NESTING_DEPTH
     max_row_group_bytes: int = 8 * _GIB
 
     def __post_init__(self) -> None:

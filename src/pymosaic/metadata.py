@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -74,9 +74,9 @@ class BucketMetadata:
     raw_size: int | None
     first_column: int
     num_columns: int
-    _parts: FileParts
-    _row_group: int
-    _name: str | None
+    _parts: FileParts = field(repr=False)
+    _row_group: int = field(repr=False)
+    _name: str | None = field(repr=False)
 
     @property
     def column_names(self) -> list[str]:
@@ -132,9 +132,9 @@ class RowGroupMetadata:
 
     num_rows: int
     num_buckets: int
-    _parts: FileParts
-    _row_group: int
-    _name: str | None
+    _parts: FileParts = field(repr=False)
+    _row_group: int = field(repr=False)
+    _name: str | None = field(repr=False)
 
     def bucket(self, bucket: int) -> BucketMetadata:
         """One of the buckets, stored or not."""
@@ -165,7 +165,7 @@ class RowGroupMetadata:
     @property
     def compressed_size(self) -> int:
         """Bytes of all buckets on disk."""
-        return sum(bucket.compressed_size for bucket in self.buckets())
+        return self._parts.index.compressed_size(self._row_group)
 
 
 class FileMetadata:

@@ -64,7 +64,9 @@ class ColumnCatalog(Protocol):
         """Position of each column, in the order in which the user wrote them."""
 
 
-def resolve_columns(columns: Iterable[str] | None, catalog: ColumnCatalog) -> Positions:
+def resolve_columns(
+    columns: Iterable[str] | None, catalog: ColumnCatalog, option: str = "columns"
+) -> Positions:
     """Turn a selection of columns into positions.
 
     Parameters
@@ -76,6 +78,8 @@ def resolve_columns(columns: Iterable[str] | None, catalog: ColumnCatalog) -> Po
         A column that is selected more than once appears once, at its first place.
     catalog : ColumnCatalog
         The columns of the file.
+    option : str
+        What the caller's option is called, for messages.
 
     Returns
     -------
@@ -110,39 +114,43 @@ def resolve_columns(columns: Iterable[str] | None, catalog: ColumnCatalog) -> Po
     """
     if columns is None:
         return np.asarray(catalog.original_order(), np.intp)
-    entries = _check_entries(columns)
+    entries = _check_entries(columns, option)
     positions = np.asarray(catalog.find_many(entries), np.intp)
     unknown = np.flatnonzero(positions < 0)
     if len(unknown):
-        positions = _expand_patterns(entries, positions, unknown, catalog)
+        positions = _expand_patterns(entries, positions, unknown, catalog, option)
     first = np.unique(positions, return_index=True)[1]
     return positions if len(first) == len(positions) else positions[np.sort(first)]
 
 
-def _check_entries(columns: Iterable[str]) -> list[str]:
+def _check_entries(columns: Iterable[str], option: str) -> list[str]:
     if isinstance(columns, str):
         raise InvalidOptionError(
-            f"columns must be a list of names or patterns, got the string {columns!r}: "
-            f"write columns=[{columns!r}]"
+            f"{option} must be a list of names or patterns, got the string {columns!r}: "
+            f"write {option}=[{columns!r}]"
         )
     try:
         entries = list(columns)
     except TypeError:
         raise InvalidOptionError(
-            f"columns must be a list of names or patterns, got {columns!r}"
+            f"{option} must be a list of names or patterns, got {columns!r}"
         ) from None
     if set(map(type, entries)) - {str}:
         for entry in entries:
             if not isinstance(entry, str):
                 raise InvalidOptionError(
-                    f"columns must hold names or patterns (str), got {entry!r}"
+                    f"{option} must hold names or patterns (str), got {entry!r}"
                 )
         entries = [str(entry) for entry in entries]
     return entries
 
 
 def _expand_patterns(
-    entries: list[str], positions: Positions, unknown: Positions, catalog: ColumnCatalog
+    entries: list[str],
+    positions: Positions,
+    unknown: Positions,
+    catalog: ColumnCatalog,
+    option: str,
 ) -> Positions:
     """Put the matches of a pattern in its place; ``unknown`` tells which entries name no column."""
     scanner = _Scanner(catalog)
@@ -156,7 +164,7 @@ def _expand_patterns(
         pieces += (positions[start:index], matches)
         start = index + 1
     if missing:
-        raise ColumnNotFoundError(_describe(missing, len(entries), catalog))
+        raise ColumnNotFoundError(f"{option}: {_describe(missing, len(entries), catalog)}")
     return np.concatenate([*pieces, positions[start:]])
 
 
@@ -207,16 +215,16 @@ class _Scanner:
 def _describe(missing: list[str], num_entries: int, catalog: ColumnCatalog) -> str:
     """Word the error for entries that match nothing."""
     if not catalog.num_columns:
-        return f"columns: {_quote(missing[0])} matches nothing, the file has no columns"
+        return f"{_quote(missing[0])} matches nothing, the file has no columns"
     shown = missing[:_SHOWN_ENTRIES]
     told = [
         _quote(entry) + (f" (closest: {', '.join(map(_quote, close))})" if close else "")
         for entry, close in zip(shown, _closest(shown, catalog), strict=True)
     ]
     if len(missing) == 1:
-        text = f"columns: no column matches {told[0]}"
+        text = f"no column matches {told[0]}"
     else:
-        text = f"columns: {len(missing)} of {num_entries} entries match nothing: {', '.join(told)}"
+        text = f"{len(missing)} of {num_entries} entries match nothing: {', '.join(told)}"
     if len(missing) > len(shown):
         text += f" and {len(missing) - len(shown)} more"
     return f"{text}; the file has {catalog.num_columns} columns"

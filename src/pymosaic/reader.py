@@ -13,7 +13,13 @@ from types import TracebackType
 import numpy as np
 import pyarrow as pa
 
-from pymosaic.errors import CorruptFileError, InvalidOptionError, LimitExceededError, located
+from pymosaic.errors import (
+    CorruptFileError,
+    InvalidOptionError,
+    LimitExceededError,
+    UnsupportedFeatureError,
+    located,
+)
 from pymosaic.filters import Filter, parse_filters
 from pymosaic.format import row_group_index, schema_block
 from pymosaic.format.footer import FOOTER_SIZE, Footer
@@ -37,6 +43,70 @@ class _SchemaExport:
 
     def __arrow_c_schema__(self) -> object:
         return export_schema(self._parts.catalog, self._positions)
+
+
+class _Bytes:
+    """The bytes of an open file; its end, read when it was opened, is not read again."""
+
+    def __init__(self, source: Source, tail: memoryview, tail_start: int) -> None:
+        self._source = source
+        self._tail = tail
+        self._tail_start = tail_start
+
+    def fetch(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
+        """The bytes of each ``(offset, length)``; nothing is read where none are asked for."""
+        self._source.check_open()
+        missing = [item for item in ranges if item[0] < self._tail_start]
+        fetched = iter(self._source.read_ranges(missing) if missing else ())
+        views = []
+        for offset, size in ranges:
+            if offset < self._tail_start:
+                views.append(next(fetched))
+            else:
+                start = offset - self._tail_start
+                views.append(self._tail[start : start + size])
+        return views
+
+
+def _open(source: Source, limits: Limits) -> tuple[Footer, FileParts]:
+    """Read and check everything but the buckets."""
+    tail_size = min(source.size, max(source.tail_bytes, FOOTER_SIZE))
+    tail_start = source.size - tail_size
+    tail = memoryview(source.read(tail_start, tail_size))
+    footer = Footer.parse(tail, source.size)
+    index_end = source.size - FOOTER_SIZE
+    for structure, size in (
+        ("row group index", index_end - footer.index_offset),
+        ("schema block", footer.index_offset - footer.schema_offset),
+    ):
+        if size > limits.max_index_bytes:
+            raise LimitExceededError(
+                f"{size} bytes are above Limits.max_index_bytes ({limits.max_index_bytes})",
+                structure=structure,
+            )
+    if footer.schema_offset < tail_start:
+        head = source.read(footer.schema_offset, tail_start - footer.schema_offset)
+        tail = memoryview(b"".join((head, tail)))
+        tail_start = footer.schema_offset
+    catalog = schema_block.parse(
+        tail[footer.schema_offset - tail_start : footer.index_offset - tail_start],
+        footer.compressed,
+        limits,
+    )
+    if catalog.num_buckets != footer.num_buckets:
+        raise CorruptFileError(
+            f"the footer has {footer.num_buckets} buckets, the schema block {catalog.num_buckets}",
+            structure="footer",
+            offset=16,
+        )
+    index = row_group_index.parse(
+        tail[footer.index_offset - tail_start : index_end - tail_start],
+        catalog,
+        footer.num_row_groups,
+        footer.schema_offset,
+    )
+    fetch = _Bytes(source, tail, tail_start).fetch
+    return footer, FileParts(catalog, index, footer.compressed, limits, fetch)
 
 
 class MosaicFile:
@@ -78,71 +148,16 @@ class MosaicFile:
         elif not isinstance(limits, Limits):
             raise InvalidOptionError(f"limits must be a pymosaic.Limits, got {limits!r}")
         self._source = open_source(source, filesystem)
+        self._schema: pa.Schema | None = None
         try:
             with located(self._source.name):
-                self._open(limits)
+                self._footer, self._parts = _open(self._source, limits)
         except BaseException:
             self._source.close()
             raise
 
-    def _open(self, limits: Limits) -> None:
-        source = self._source
-        tail_size = min(source.size, max(source.tail_bytes, FOOTER_SIZE))
-        tail_start = source.size - tail_size
-        tail = memoryview(source.read(tail_start, tail_size))
-        footer = Footer.parse(tail, source.size)
-        index_end = source.size - FOOTER_SIZE
-        for structure, size in (
-            ("row group index", index_end - footer.index_offset),
-            ("schema block", footer.index_offset - footer.schema_offset),
-        ):
-            if size > limits.max_index_bytes:
-                raise LimitExceededError(
-                    f"{size} bytes are above Limits.max_index_bytes ({limits.max_index_bytes})",
-                    structure=structure,
-                )
-        if footer.schema_offset < tail_start:
-            head = source.read(footer.schema_offset, tail_start - footer.schema_offset)
-            tail = memoryview(b"".join((head, tail)))
-            tail_start = footer.schema_offset
-        self._tail, self._tail_start = tail, tail_start
-        catalog = schema_block.parse(
-            tail[footer.schema_offset - tail_start : footer.index_offset - tail_start],
-            footer.compressed,
-            limits,
-        )
-        if catalog.num_buckets != footer.num_buckets:
-            raise CorruptFileError(
-                f"the footer has {footer.num_buckets} buckets, the schema block "
-                f"{catalog.num_buckets}",
-                structure="footer",
-                offset=16,
-            )
-        index = row_group_index.parse(
-            tail[footer.index_offset - tail_start : index_end - tail_start],
-            catalog,
-            footer.num_row_groups,
-            footer.schema_offset,
-        )
-        self._footer = footer
-        self._parts = FileParts(catalog, index, footer.compressed, limits, self._fetch)
-        self._schema: pa.Schema | None = None
-
-    def _fetch(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
-        """Bytes of the file; what was read when it was opened is not read again."""
-        missing = [item for item in ranges if item[0] < self._tail_start]
-        fetched = iter(self._source.read_ranges(missing) if missing else ())
-        views = []
-        for offset, size in ranges:
-            if offset < self._tail_start:
-                views.append(next(fetched))
-            else:
-                start = offset - self._tail_start
-                views.append(self._tail[start : start + size])
-        return views
-
     def close(self) -> None:
-        """Close the file, but not a file object of the caller's; data that was read stays valid."""
+        """Close the file. Data that was read stays valid, a file object of the caller's open."""
         self._source.close()
 
     def __enter__(self) -> MosaicFile:
@@ -202,7 +217,11 @@ class MosaicFile:
         return FileMetadata(self._parts, self._footer, self._source)
 
     def _arrow_schema(self, positions: Positions) -> pa.Schema:
-        schema = pa.schema(_SchemaExport(self._parts, positions))
+        try:
+            schema = pa.schema(_SchemaExport(self._parts, positions))
+        except pa.ArrowInvalid as error:
+            # Types that Limits allow but Arrow cannot take: nested too deep.
+            raise UnsupportedFeatureError(str(error), self._source.name) from error
         if self._parts.catalog.has_nul_names:
             names = [self._parts.catalog.name(position) for position in positions]
             schema = pa.schema(
@@ -290,9 +309,8 @@ class MosaicFile:
         reader = pa.RecordBatchReader.from_batches(self.schema, self.iter_batches())
         return reader.__arrow_c_stream__(requested_schema)
 
-    def _resolve(self, columns: Iterable[str] | None) -> Positions:
-        with located(self._source.name):
-            return resolve_columns(columns, self._parts.catalog).astype(np.int64, copy=False)
+    def _resolve(self, columns: Iterable[str] | None, option: str = "columns") -> Positions:
+        return resolve_columns(columns, self._parts.catalog, option).astype(np.int64, copy=False)
 
     def _batches(
         self,
@@ -339,7 +357,7 @@ class _RowFilter:
     def __init__(self, file: MosaicFile, row_filter: Filter) -> None:
         self._file = file
         self._filter = row_filter
-        self._positions = file._resolve(row_filter.columns)
+        self._positions = file._resolve(row_filter.columns, "filters")
         self._schema = file._arrow_schema(self._positions)
         if self._schema.names != list(row_filter.columns):
             raise InvalidOptionError("filters: give exact column names, not patterns")
@@ -351,7 +369,7 @@ class _RowFilter:
         """The matching rows of a row group, or None; columns to test are read first."""
         if self._filter.excludes(lambda name: self._statistics(row_group, name), reader.num_rows):
             return None
-        mask = self._filter.mask(reader.read(self._positions, self._schema))
+        mask = self._filter.mask(reader.read(self._positions, self._schema, keep_buckets=True))
         matches = mask.true_count
         if matches == 0:
             return None

@@ -57,15 +57,21 @@ class BucketLoader:
         self._whole: memoryview | None = None
         self._slots: dict[int, memoryview] = {}
         self._offsets: npt.NDArray[np.int64] | None = None
+        # Physical columns whose pages are in the decoder; None until a first load.
+        self._loaded: set[int] | None = None
         if plan.paged and not parts.compressed:
             raise CorruptFileError(
                 "a paged bucket in a file without compression", structure=self._structure
             )
 
+    def retarget(self, plan: BucketPlan) -> None:
+        """Ask for other columns of the same bucket; what was loaded before stays."""
+        self.plan = plan
+
     def first_ranges(self) -> list[tuple[int, int]]:
         """What the first round must fetch: the bucket, or the directory of a paged one."""
         plan = self.plan
-        if plan.missing:
+        if plan.missing or self._loaded is not None:
             return []
         first, last = self._parts.catalog.bucket_range(plan.bucket)
         if not plan.paged or len(plan.positions) == last - first:
@@ -77,9 +83,18 @@ class BucketLoader:
         if self.plan.missing:
             self.decoder.load_missing()
             return []
-        self._whole = data[0]
+        if data:
+            self._take_start(data[0])
+        return [
+            (self.plan.offset + start, stop - start)
+            for index, start, stop in self._wanted_slots()
+            if index not in self._slots
+        ]
+
+    def _take_start(self, data: memoryview) -> None:
+        self._whole = data
         if not self.plan.paged:
-            return []
+            return
         size = self.decoder.directory_size()
         if size > self.plan.compressed_size:
             raise CorruptFileError(
@@ -87,27 +102,26 @@ class BucketLoader:
                 f"directory of {size}",
                 structure=self._structure,
             )
-        self._offsets = self.decoder.load_directory(self._whole[:size], self.plan.compressed_size)
-        if len(self._whole) == self.plan.compressed_size:
+        self._offsets = self.decoder.load_directory(data[:size], self.plan.compressed_size)
+        if len(data) == self.plan.compressed_size:
             for index, start, stop in self._wanted_slots():
-                self._slots[index] = self._whole[start:stop]
-            return []
-        return [(self.plan.offset + start, stop - start) for _, start, stop in self._wanted_slots()]
+                self._slots[index] = data[start:stop]
 
     def take_slots(self, data: Sequence[memoryview]) -> None:
         """Take the second round's bytes."""
-        for (index, _, _), slot in zip(self._wanted_slots(), data, strict=True):
-            self._slots[index] = slot
+        wanted = [index for index, _, _ in self._wanted_slots() if index not in self._slots]
+        self._slots.update(zip(wanted, data, strict=True))
 
     def _wanted_slots(self) -> list[tuple[int, int, int]]:
-        """``(physical column, start, stop)`` of each slot that wanted columns have."""
-        assert self._offsets is not None
-        slots = []
+        """``(physical column, start, stop)`` of each slot still to be loaded."""
+        slots: list[tuple[int, int, int]] = []
+        if self._offsets is None:
+            return slots
         for position in self.plan.positions:
             primary, first_child, last_child = self.decoder.physical_range(position)
             for index in (primary, *range(first_child, last_child)):
                 start, stop = int(self._offsets[index]), int(self._offsets[index + 1])
-                if stop > start:
+                if stop > start and (self._loaded is None or index not in self._loaded):
                     slots.append((index, start, stop))
         return slots
 
@@ -117,12 +131,11 @@ class BucketLoader:
 
     def load(self) -> None:
         """Decompress what was fetched and locate the columns in it."""
-        if self._whole is None:
-            return
-        if not self.plan.paged:
+        if self._whole is not None and not self.plan.paged:
             self.decoder.load_monolithic(self._decompress_bucket())
         for index, slot in self._slots.items():
             self.decoder.load_page(index, self._decompress_slot(index, slot))
+        self._loaded = (self._loaded or set()) | self._slots.keys()
         self._whole = None
         self._slots = {}
 
@@ -169,20 +182,29 @@ class RowGroupReader:
         self._row_group = row_group
         self._use_threads = use_threads
         self.num_rows: int = parts.index.row_count(row_group)
+        self._kept: dict[int, BucketLoader] = {}
 
-    def read(self, positions: Positions, schema: pa.Schema) -> pa.RecordBatch:
-        """The columns at ``positions``, in that order; ``schema`` is theirs."""
+    def read(
+        self, positions: Positions, schema: pa.Schema, keep_buckets: bool = False
+    ) -> pa.RecordBatch:
+        """The columns at ``positions``, in that order; ``schema`` is theirs.
+
+        With ``keep_buckets`` a later call takes what it can from the buckets read here.
+        """
         parts = self._parts
         plans = plan_row_group(parts.catalog, parts.index, self._row_group, positions)
         batch = BatchExport(parts.catalog, positions, self.num_rows)
         budget = MemoryBudget(parts.limits.max_row_group_bytes)
         loaders = self.fetch(plans)
+        if keep_buckets:
+            self._kept = {loader.plan.bucket: loader for loader in loaders}
 
         def decode(run: Sequence[BucketLoader]) -> None:
             for loader in run:
                 loader.load()
                 loader.decode(batch, budget)
-                loader.release()
+                if not keep_buckets:
+                    loader.release()
 
         weights = [plan.compressed_size + 1 for plan in plans]
         parts_wanted = min(4 * num_threads(), 1 + sum(weights) // _WORTH_A_THREAD)
@@ -197,7 +219,7 @@ class RowGroupReader:
 
     def fetch(self, plans: Sequence[BucketPlan]) -> list[BucketLoader]:
         """Read the bytes of some buckets, in two rounds at most."""
-        loaders = [BucketLoader(self._parts, self._row_group, plan) for plan in plans]
+        loaders = [self._loader(plan) for plan in plans]
         first = [loader.first_ranges() for loader in loaders]
         data = iter(self._parts.fetch([item for ranges in first for item in ranges]))
         second = [
@@ -207,6 +229,12 @@ class RowGroupReader:
         if any(second):
             data = iter(self._parts.fetch([item for ranges in second for item in ranges]))
             for loader, ranges in zip(loaders, second, strict=True):
-                if ranges:
-                    loader.take_slots([next(data) for _ in ranges])
+                loader.take_slots([next(data) for _ in ranges])
         return loaders
+
+    def _loader(self, plan: BucketPlan) -> BucketLoader:
+        loader = self._kept.get(plan.bucket)
+        if loader is None:
+            return BucketLoader(self._parts, self._row_group, plan)
+        loader.retarget(plan)
+        return loader

@@ -144,7 +144,7 @@ class Source(abc.ABC):
 
     def read(self, offset: int, length: int) -> bytes | memoryview:
         """Exactly ``length`` bytes from ``offset``."""
-        self._check_open()
+        self.check_open()
         self._check_range(offset, length)
         return self._read_fully(offset, length) if length else b""
 
@@ -153,7 +153,7 @@ class Source(abc.ABC):
 
         A view keeps the whole read that it was cut from in memory.
         """
-        self._check_open()
+        self.check_open()
         for offset, length in ranges:
             self._check_range(offset, length)
         extents = merge_ranges(ranges, self.merge_gap, _MAX_MERGED_BYTES)
@@ -186,7 +186,7 @@ class Source(abc.ABC):
         while have < length:
             data = self._read_some(offset + have, length - have)
             if not data:
-                self._check_open()  # another thread may have closed it meanwhile
+                self.check_open()  # another thread may have closed it meanwhile
                 raise CorruptFileError(
                     f"file ended at byte {offset + have}, wanted {length} bytes from {offset}",
                     self.name,
@@ -203,7 +203,8 @@ class Source(abc.ABC):
             raise OSError(errno.EIO, f"a read of {length} bytes gave {len(data)}", self.name)
         return data
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raise if the source was closed."""
         if self._closed:
             raise WriterClosedError(f"{self.name or 'file'} is closed")
 

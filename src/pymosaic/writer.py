@@ -43,10 +43,15 @@ def _open_data(data: Any) -> pa.Table | pa.RecordBatch | pa.RecordBatchReader:
     """Anything that speaks Arrow, as one of pyarrow's three kinds of tabular data."""
     if isinstance(data, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)):
         return data
-    if hasattr(data, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(data)
-    if hasattr(data, "__arrow_c_array__"):
-        return pa.record_batch(data)
+    try:
+        if hasattr(data, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(data)
+        if hasattr(data, "__arrow_c_array__"):
+            return pa.record_batch(data)
+    except pa.ArrowInvalid as error:
+        raise InvalidDataError(
+            f"cannot write {type(data).__name__}: it is not a table ({error})"
+        ) from error
     raise InvalidDataError(
         f"cannot write {type(data).__name__}: give a pyarrow Table, RecordBatch or "
         "RecordBatchReader, or an object with __arrow_c_stream__ or __arrow_c_array__ "
@@ -104,6 +109,7 @@ class MosaicWriter:
         **options: Any,
     ) -> None:
         self._closed_because: str | None = "it could not be opened"
+        self._aborted_by_error = False
         try:
             self._options = WriterOptions(**options)
         except TypeError as error:
@@ -145,8 +151,10 @@ class MosaicWriter:
         positions: list[int] = []
         for name in wanted:
             position = catalog.find(name)
-            found = [position] if position >= 0 else resolve_columns([name], catalog).tolist()
-            positions.extend(found)
+            if position >= 0:
+                positions.append(position)
+            else:
+                positions.extend(resolve_columns([name], catalog, "statistics").tolist())
         for position in positions:
             if not catalog.has_statistics(position):
                 name = catalog.name(position)
@@ -221,7 +229,7 @@ class MosaicWriter:
     def _bind(self, schema: pa.Schema) -> ArrowSource:
         if self._source is not None and self._source[0].equals(schema):
             return self._source[1]
-        source = bind(schema, self._catalog)
+        source = bind(schema, self._catalog, self._schema)
         self._source = schema, source
         return source
 
@@ -266,17 +274,16 @@ class MosaicWriter:
             return pieces, len(raw), True
         sizes = bytearray()
         slots = []
-        raw_size = 0
         for index in range(encoder.num_pages()):
             page = encoder.page(index, self._max_block_bytes)
             slot = b""
             if page is not None:
                 slot = row_group_index.varint(len(page)) + compressor.compress(page)
                 slots.append(slot)
-                raw_size += len(page)
             _check_u32("a page", len(slot))
             sizes += len(slot).to_bytes(4, "little")
         header = encoder.page_header()
+        raw_size = encoder.raw_size()
         encoder.release()
         return [header, bytes(sizes), *slots], raw_size, False
 
@@ -325,10 +332,13 @@ class MosaicWriter:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if kind is None and self._closed_because is None:
-            self.close()
-        else:
+        if kind is not None:
             self.abort()
+        elif self._aborted_by_error:
+            # Whoever swallowed the error must not take this for a file that was written.
+            self._check_open()
+        elif self._closed_because is None:
+            self.close()
 
     def __del__(self) -> None:
         # A writer that was dropped without close() leaves nothing behind.
@@ -352,6 +362,7 @@ class _Aborting:
         traceback: TracebackType | None,
     ) -> None:
         if error is not None and self._writer._closed_because is None:
+            self._writer._aborted_by_error = True
             self._writer._abort(f"an error aborted it: {error!r}")
 
 

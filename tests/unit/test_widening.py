@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -20,7 +21,7 @@ from tests.property.reference import reference_write
 from tests.writing import write
 
 import pymosaic
-from pymosaic.errors import InvalidDataError
+from pymosaic.errors import InvalidDataError, UnsupportedFeatureError
 
 INDEX_TYPES = [
     pa.int8(),
@@ -439,13 +440,37 @@ class TestNamesAndNullability:
         schema = pa.schema([field], metadata={"pandas": "{}"})
         assert write([], schema) == write([], schema.remove_metadata())
 
-    def test_a_column_may_be_nested_fifty_deep(self) -> None:
-        value: Any = [1, None]
-        nested_type: pa.DataType = pa.list_(pa.int8())
-        for _ in range(49):
-            value, nested_type = [value], pa.list_(nested_type)
-        array = pa.array([value, None], nested_type)
+
+def nested_lists(depth: int) -> pa.Array:
+    value: Any = 1
+    of: pa.DataType = pa.int8()
+    for _ in range(depth):
+        value, of = [value], pa.list_(of)
+    return pa.array([value, None], of)
+
+
+def nested_maps(depth: int) -> pa.Array:
+    value: Any = 1
+    of: pa.DataType = pa.int8()
+    for _ in range(depth):
+        value, of = [(1, value)], pa.map_(pa.int8(), of)
+    return pa.array([value, None], of)
+
+
+class TestDepth:
+    @pytest.mark.parametrize(
+        "array", [nested_lists(30), nested_maps(30)], ids=["30 lists", "30 maps"]
+    )
+    def test_of_any_sane_column_is_kept(self, array: pa.Array) -> None:
         assert_written_as(array, array)
+
+    @pytest.mark.parametrize("make", [nested_lists, nested_maps])
+    @pytest.mark.parametrize("depth", [30, 31, 32, 33, 59, 60, 61, 62, 63, 64, 65, 100])
+    def test_of_what_is_written_can_be_read(self, make: Any, depth: int) -> None:
+        batch = column_of(make(depth))
+        with suppress(UnsupportedFeatureError):
+            data = write([batch], batch.schema)
+            assert_identical(pymosaic.read_table(data), pa.Table.from_batches([batch]))
 
 
 class TestValidityBitmaps:

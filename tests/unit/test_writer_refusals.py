@@ -412,6 +412,7 @@ class TestBatches:
                 ("'c'", "does not have"),
             ),
             (pa.record_batch([pa.array([1], pa.int32()), ["x"]], ["a", "B"]), ("'B'",)),
+            (pa.record_batch([pa.array([1], pa.int32()), ["x"]], ["a", "b\0"]), (r"'b\x00'",)),
             (
                 pa.record_batch([pa.array([1], pa.int32()), ["x"], ["y"]], ["a", "b", "b"]),
                 ("two columns", "'b'"),
@@ -429,7 +430,7 @@ class TestBatches:
                 ("'b'", "list", "string"),
             ),
         ],
-        ids=["missing", "empty", "extra", "case", "twice", "wider", "binary", "list"],
+        ids=["missing", "empty", "extra", "case", "NUL", "twice", "wider", "binary", "list"],
     )
     def test_that_do_not_fit_the_schema(
         self, batch: pa.RecordBatch, words: tuple[str, ...], target: Path
@@ -509,10 +510,12 @@ class TestWhatIsNoTable:
         with refused(InvalidDataError):
             pymosaic.write_table(thing, target)
 
-    @pytest.mark.parametrize("schema", [None, "abc", 5, pa.array([1])], ids=repr)
+    @pytest.mark.parametrize(
+        "schema", [None, "abc", 5, pa.array([1])], ids=lambda each: type(each).__name__
+    )
     def test_is_refused_as_a_schema_too(self, schema: object, target: Path) -> None:
         with pytest.raises((TypeError, MosaicError)):
-            pymosaic.MosaicWriter(target, schema)  # type: ignore[arg-type]
+            pymosaic.MosaicWriter(target, schema)
 
 
 class TestOptionsAndTargets:

@@ -22,11 +22,13 @@ from pymosaic.kernels.primitives cimport (
 
 from pymosaic.arrow_types import refuse_type
 from pymosaic.errors import InvalidDataError
+from pymosaic.limits import MAX_NESTING_DEPTH
 
 cdef enum:
-    # Deeper types than any table has; keeps recursion off the end of the stack.
-    MAX_DEPTH = 60
     REFUSED = -1
+
+# Deeper types than any table has; keeps recursion off the end of the stack.
+cdef int64_t MAX_DEPTH = MAX_NESTING_DEPTH
 
 
 cdef class ArrowSource:
@@ -397,8 +399,10 @@ def catalog_from_arrow(schema not None, int64_t num_buckets):
     return catalog
 
 
-def bind(schema not None, Catalog catalog not None):
+def bind(schema not None, Catalog catalog not None, writer_schema not None):
     """Match an Arrow schema's columns with a catalog's, by name.
+
+    ``writer_schema`` is the Arrow schema of the catalog, for messages.
 
     Returns
     -------
@@ -428,9 +432,10 @@ def bind(schema not None, Catalog catalog not None):
         if source.child_index[position] >= 0:
             raise InvalidDataError(f"the data has two columns named {names[column]!r}")
         if not source.matches(catalog, source.columns[column], catalog.column_nodes[position]):
+            wanted = writer_schema.field(names[column]).type
             raise InvalidDataError(
-                f"column {names[column]!r} is {schema.field(column).type} in the data, which is "
-                "not the type in the writer's schema; cast it first")
+                f"column {names[column]!r} is {schema.field(column).type} in the data, but {wanted} "
+                "in the writer's schema; cast it first")
         source.child_index[position] = <int32_t>column
     for position in range(catalog.num_columns):
         if source.child_index[position] < 0:

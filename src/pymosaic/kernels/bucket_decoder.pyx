@@ -7,7 +7,7 @@ Arrow: UTF-8, decimals within their precision, times within a day, lengths that 
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 
 from pymosaic.kernels.arrow_abi cimport ArrowArray
 from pymosaic.kernels.arrow_export cimport (
@@ -20,7 +20,7 @@ from pymosaic.kernels.catalog cimport (
 from pymosaic.kernels.primitives cimport (
     Cursor, checked_size, clear_bytes, copy_bytes, copy_string, corrupt, count_bits,
     decimal_from_be, decimal_from_i64, index_width, is_ascii, is_utf8, join_nanos, limit_exceeded,
-    load_be32, load_be64, load_le16, load_le32, need, out_of_memory, read_byte, read_varint,
+    load_be32, load_be64, load_le16, load_le32, load_le64, need, out_of_memory, read_byte, read_varint,
     set_bit, swap_copy2, swap_copy4, swap_copy8, walk_strings,
 )
 
@@ -575,46 +575,36 @@ cdef int convert_values(
     return 0
 
 
-cdef bint unpack_indices(uint32_t* out, const PhysicalColumn* column) noexcept nogil:
-    """Bit-packed indices; False where one is beyond the entries."""
-    cdef int width = index_width(column.entry_count)
-    cdef uint64_t bits = 0, mask = (<uint64_t>1 << width) - 1, largest = 0
-    cdef int filled = 0
-    cdef int64_t i, position = 0
-    for i in range(column.non_null):
-        while filled < width:
-            # data_size covers all indices, so position stays below it
-            bits |= <uint64_t>column.data[position] << filled
-            position += 1
-            filled += 8
-        out[i] = <uint32_t>(bits & mask)
-        if out[i] > largest:
-            largest = out[i]
-        bits >>= width
-        filled -= width
-    return largest < <uint64_t>column.entry_count
+cdef inline int64_t index_at(
+    const PhysicalColumn* column, int64_t i, int width, uint64_t mask
+) noexcept nogil:
+    """The i-th bit-packed index. Reads beyond the data, never beyond the block."""
+    cdef const uint8_t* place = column.data + ((i * width) >> 3)
+    cdef uint64_t bits = 0
+    if column.end - place >= 8:
+        bits = load_le64(place)
+    else:
+        copy_bytes(&bits, place, <size_t>(column.end - place))
+    return <int64_t>((bits >> ((i * width) & 7)) & mask)
 
 
-cdef uint32_t* new_indices(const PhysicalColumn* column) except NULL nogil:
-    """Unpacked indices in memory that the caller frees."""
-    cdef uint32_t* indices = <uint32_t*>malloc(<size_t>(column.non_null + 1) * 4)
-    if indices == NULL:
-        out_of_memory()
-    if not unpack_indices(indices, column):
-        free(indices)
-        corrupt(column.structure, -1, b"a dictionary index is beyond its entries")
-    return indices
+cdef inline uint64_t index_mask(int width) noexcept nogil:
+    return (<uint64_t>1 << width) - 1
+
+
+cdef int bad_index(const PhysicalColumn* column) except -1 nogil:
+    return corrupt(column.structure, -1, b"a dictionary index is beyond its entries")
 
 
 cdef uint8_t* decode_fixed(
     Arena* arena, MemoryBudget budget, const PhysicalColumn* column, const Node* node
 ) except NULL nogil:
     """The values buffer of a column whose Arrow values have a fixed width."""
-    cdef int width = output_width(node.kind)
-    cdef int64_t i
+    cdef int width = output_width(node.kind), bits
+    cdef int64_t i, index
+    cdef uint64_t mask
     cdef uint8_t* values = arena_allocate(arena, column.rows * width, budget)
     cdef uint8_t* entries
-    cdef uint32_t* indices
     if column.encoding == PLAIN:
         convert_values(values, column.data, column.data_size, column.non_null, node,
                        column.structure)
@@ -627,17 +617,18 @@ cdef uint8_t* decode_fixed(
         entries = arena_allocate(arena, column.entry_count * width, budget)
         convert_values(entries, column.value, column.value_size, column.entry_count, node,
                        column.structure)
-        indices = new_indices(column)
-        if width == 4:
-            for i in range(column.non_null):
-                (<uint32_t*>values)[i] = (<uint32_t*>entries)[indices[i]]
-        elif width == 8:
-            for i in range(column.non_null):
-                (<uint64_t*>values)[i] = (<uint64_t*>entries)[indices[i]]
-        else:
-            for i in range(column.non_null):
-                copy_bytes(values + i * width, entries + indices[i] * width, <size_t>width)
-        free(indices)
+        bits = index_width(column.entry_count)
+        mask = index_mask(bits)
+        for i in range(column.non_null):
+            index = index_at(column, i, bits, mask)
+            if index >= column.entry_count:
+                bad_index(column)
+            if width == 4:
+                (<uint32_t*>values)[i] = (<uint32_t*>entries)[index]
+            elif width == 8:
+                (<uint64_t*>values)[i] = (<uint64_t*>entries)[index]
+            else:
+                copy_bytes(values + i * width, entries + index * width, <size_t>width)
     if column.non_null < column.rows:
         spread(values, width, column.bitmap, column.rows, column.non_null)
     return values
@@ -647,27 +638,30 @@ cdef int decode_bool(
     ArrowArray* array, Arena* arena, MemoryBudget budget, const PhysicalColumn* column
 ) except -1 nogil:
     """One byte per value to one bit; any byte but 0 is true."""
-    cdef int64_t row, source = 0
+    cdef int64_t row, index, source = 0
     cdef uint8_t* bits = arena_allocate(arena, (column.rows + 7) // 8, budget)
-    cdef uint32_t* indices = NULL
-    cdef uint8_t value
+    cdef const uint8_t* values = column.data if column.encoding == PLAIN else column.value
+    cdef int width = index_width(column.entry_count)
+    cdef uint64_t mask = index_mask(width)
     array.buffers[1] = bits
-    if column.encoding == DICT:
-        indices = new_indices(column)
     for row in range(column.rows):
-        if column.bitmap != NULL and (column.bitmap[row >> 3] >> (row & 7)) & 1:
+        if is_null(column, row):
             continue
-        if column.encoding == PLAIN:
-            value = column.data[source]
-        elif column.encoding == CONST:
-            value = column.value[0]
-        else:
-            value = column.value[indices[source]]
-        if value:
+        index = source
+        if column.encoding == CONST:
+            index = 0
+        elif column.encoding == DICT:
+            index = index_at(column, source, width, mask)
+            if index >= column.entry_count:
+                bad_index(column)
+        if values[index]:
             set_bit(bits, row)
         source += 1
-    free(indices)
     return 0
+
+
+cdef inline bint is_null(const PhysicalColumn* column, int64_t row) noexcept nogil:
+    return column.bitmap != NULL and (column.bitmap[row >> 3] >> (row & 7)) & 1
 
 
 cdef struct Slice:
@@ -692,10 +686,6 @@ cdef int decode_binary(
     else:
         decode_dictionary_binary(array, arena, budget, column, offsets, text)
     return 0
-
-
-cdef inline bint is_null(const PhysicalColumn* column, int64_t row) noexcept nogil:
-    return column.bitmap != NULL and (column.bitmap[row >> 3] >> (row & 7)) & 1
 
 
 cdef int decode_plain_binary(
@@ -754,19 +744,10 @@ cdef int decode_dictionary_binary(
 ) except -1 nogil:
     """CONST and DICT: a few values, each copied to many rows."""
     cdef int64_t count = 1 if column.encoding == CONST else column.entry_count
-    cdef Slice* entries = <Slice*>malloc(<size_t>checked_size(count + 1, sizeof(Slice)))
-    cdef uint32_t* indices = NULL
-    if entries == NULL:
-        return out_of_memory()
-    try:
-        find_entries(entries, count, column, text)
-        if column.encoding == DICT:
-            indices = new_indices(column)
-        copy_entries(array, arena, budget, column, offsets, entries, indices)
-    finally:
-        free(entries)
-        free(indices)
-    return 0
+    cdef Slice* entries = <Slice*>arena_allocate(
+        arena, checked_size(count, sizeof(Slice)), budget)
+    find_entries(entries, count, column, text)
+    return copy_entries(array, arena, budget, column, offsets, entries)
 
 
 cdef int find_entries(
@@ -792,25 +773,33 @@ cdef int find_entries(
 
 cdef int copy_entries(
     ArrowArray* array, Arena* arena, MemoryBudget budget, const PhysicalColumn* column,
-    int32_t* offsets, const Slice* entries, const uint32_t* indices
+    int32_t* offsets, const Slice* entries
 ) except -1 nogil:
-    cdef int64_t row, source = 0, total = 0
-    cdef const Slice* entry
+    cdef int64_t row, source = 0, total = 0, index = 0
+    cdef int width = index_width(column.entry_count) if column.encoding == DICT else 0
+    cdef uint64_t mask = index_mask(width)
     cdef uint8_t* out
-    for source in range(column.non_null):
-        total += entries[indices[source] if indices != NULL else 0].length
-        if total > MAX_OFFSET:
-            return too_large(column)
+    # The first pass finds offsets and checks every index, the second copies.
+    for row in range(column.rows):
+        if not is_null(column, row):
+            if width:
+                index = index_at(column, source, width, mask)
+                if index >= column.entry_count:
+                    bad_index(column)
+            total += entries[index].length
+            if total > MAX_OFFSET:
+                return too_large(column)
+            source += 1
+        offsets[row + 1] = <int32_t>total
     out = arena_allocate(arena, total + COPY_SLACK, budget)
     array.buffers[2] = out
-    total = 0
     source = 0
     for row in range(column.rows):
         if not is_null(column, row):
-            entry = &entries[indices[source] if indices != NULL else 0]
-            copy_string(out + total, column.value + entry.start, <size_t>entry.length, column.end)
-            total += entry.length
+            if width:
+                index = index_at(column, source, width, mask)
+            copy_string(out + offsets[row], column.value + entries[index].start,
+                        <size_t>entries[index].length, column.end)
             source += 1
-        offsets[row + 1] = <int32_t>total
     clear_bytes(out + total, COPY_SLACK)
     return 0

@@ -353,6 +353,10 @@ cdef class BucketEncoder:
             size += self.body_size(&self.columns[i])
         return size
 
+    def raw_size(self):
+        """Bytes of the monolithic layout, whichever is chosen."""
+        return self.monolithic_size()
+
     def is_paged(self, int64_t threshold):
         """Whether pages of this bucket are large enough to be compressed one by one."""
         cdef int64_t i, total = 0, pages = 0

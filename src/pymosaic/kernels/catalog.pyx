@@ -9,6 +9,8 @@ from libc.stdlib cimport free, malloc, qsort, realloc
 
 from pymosaic.kernels.primitives cimport checked_size, compare_memory, free_vector, out_of_memory
 
+import operator
+
 import numpy as np
 
 from pymosaic.errors import CorruptFileError
@@ -192,9 +194,10 @@ cdef class Catalog:
 
     def bucket_range(self, bucket):
         """Positions ``(first, last + 1)`` of a bucket's columns."""
-        cdef int64_t index = bucket
-        if not 0 <= index < self.num_buckets:
+        bucket = operator.index(bucket)
+        if not 0 <= bucket < self.num_buckets:
             raise IndexError(f"bucket {bucket} is not in 0..{self.num_buckets - 1}")
+        cdef int64_t index = bucket
         return self.bucket_start(index), self.bucket_start(index + 1)
 
     def find(self, str name):

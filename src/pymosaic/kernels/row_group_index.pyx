@@ -10,6 +10,8 @@ from pymosaic.kernels.primitives cimport (
     Cursor, checked_size, corrupt, load_be64, need, out_of_memory, read_varint,
 )
 
+import operator
+
 cdef const char* STRUCTURE = b"row group index"
 cdef enum:
     # The least a row group takes: row count, bucket count, statistics count.
@@ -66,15 +68,22 @@ cdef class RowGroupIndex:
         free(self.stats)
 
     cdef int64_t check(self, row_group) except -1:
-        cdef int64_t index = row_group
-        if not 0 <= index < self.num_row_groups:
+        row_group = operator.index(row_group)
+        if not 0 <= row_group < self.num_row_groups:
             raise IndexError(
                 f"row group {row_group} is not in the file, which has {self.num_row_groups}")
-        return index
+        return row_group
 
     def row_count(self, row_group):
         """Rows of a row group."""
         return self.row_counts[self.check(row_group)]
+
+    def compressed_size(self, row_group):
+        """Bytes of a row group's buckets on disk."""
+        cdef int64_t index = self.check(row_group), i, total = 0
+        for i in range(self.entry_starts[index], self.entry_starts[index + 1]):
+            total += self.entries[i].compressed_size
+        return total
 
     def entry(self, row_group, uint32_t bucket):
         """``(offset, compressed size, raw size)`` of a bucket; None where it is not stored."""
