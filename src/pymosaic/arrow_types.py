@@ -66,8 +66,10 @@ def _advice(data_type: pa.DataType) -> str:
             if pa.types.is_nested(key_type):
                 return "keys of a map must be scalars"
             data_type = key_type if _scalar_advice(key_type) else data_type.item_type
-        elif pa.types.is_nested(data_type) and data_type.num_fields == 1 and not (
-            pa.types.is_struct(data_type) or pa.types.is_union(data_type)
+        elif (
+            pa.types.is_nested(data_type)
+            and data_type.num_fields == 1
+            and not (pa.types.is_struct(data_type) or pa.types.is_union(data_type))
         ):
             data_type = data_type.value_type
         elif pa.types.is_struct(data_type):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 
 from pymosaic.errors import InvalidOptionError
 
@@ -18,7 +19,7 @@ _MAX_LEVEL = 22
 
 
 def _check_int(name: str, value: object, low: int, high: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool):
+    if not isinstance(value, Integral) or isinstance(value, bool):
         raise InvalidOptionError(f"{name} must be an int, got {value!r}")
     if not low <= value <= high:
         raise InvalidOptionError(f"{name} must be from {low} to {high}, got {value}")
@@ -45,6 +46,8 @@ class WriterOptions:
     use_threads: bool = True
 
     def __post_init__(self) -> None:
+        if isinstance(self.compression, str):
+            object.__setattr__(self, "compression", self.compression.lower())
         if self.compression not in ("zstd", "none", None):
             raise InvalidOptionError(
                 f"compression must be 'zstd' or 'none', got {self.compression!r}"

@@ -28,7 +28,7 @@ from pymosaic.limits import Limits
 from pymosaic.metadata import FileMetadata
 from pymosaic.projection import resolve_columns
 from pymosaic.row_group_reader import FileParts, Positions, RowGroupReader
-from pymosaic.source import SourceLike, open_source
+from pymosaic.source import Source, SourceLike, open_source
 from pymosaic.statistics import ColumnStatistics, make_statistics
 
 __all__ = ["MosaicFile", "read_metadata", "read_schema", "read_table"]

@@ -39,24 +39,38 @@ _EXPECTED_TAIL_BYTES = 1024
 _WORTH_A_THREAD = 1 << 17
 
 
+class _Exported:
+    """What an object exported, to be imported apart from the exporting, whose errors differ."""
+
+    def __init__(self, capsules: Any) -> None:
+        self._capsules = capsules
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        return self._capsules
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> Any:
+        return self._capsules
+
+
 def _open_data(data: Any) -> pa.Table | pa.RecordBatch | pa.RecordBatchReader:
     """Anything that speaks Arrow, as one of pyarrow's three kinds of tabular data."""
     if isinstance(data, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)):
         return data
-    try:
-        if hasattr(data, "__arrow_c_stream__"):
-            return pa.RecordBatchReader.from_stream(data)
-        if hasattr(data, "__arrow_c_array__"):
-            return pa.record_batch(data)
-    except pa.ArrowInvalid as error:
+    kind = type(data).__name__
+    if hasattr(data, "__arrow_c_stream__"):
+        importer, exported = pa.RecordBatchReader.from_stream, data.__arrow_c_stream__()
+    elif hasattr(data, "__arrow_c_array__"):
+        importer, exported = pa.record_batch, data.__arrow_c_array__()
+    else:
         raise InvalidDataError(
-            f"cannot write {type(data).__name__}: it is not a table ({error})"
-        ) from error
-    raise InvalidDataError(
-        f"cannot write {type(data).__name__}: give a pyarrow Table, RecordBatch or "
-        "RecordBatchReader, or an object with __arrow_c_stream__ or __arrow_c_array__ "
-        "(a Polars or pandas DataFrame, a DuckDB relation)"
-    )
+            f"cannot write {kind}: give a pyarrow Table, RecordBatch or "
+            "RecordBatchReader, or an object with __arrow_c_stream__ or __arrow_c_array__ "
+            "(a Polars or pandas DataFrame, a DuckDB relation)"
+        )
+    try:
+        return importer(_Exported(exported))
+    except pa.ArrowInvalid as error:
+        raise InvalidDataError(f"cannot write {kind}: it is not a table ({error})") from error
 
 
 def _batches(data: pa.Table | pa.RecordBatch | pa.RecordBatchReader) -> Iterable[pa.RecordBatch]:
@@ -116,7 +130,11 @@ class MosaicWriter:
             raise InvalidOptionError(
                 str(error).replace("WriterOptions.__init__()", "writer")
             ) from None
-        self._schema = schema if isinstance(schema, pa.Schema) else pa.schema(schema)
+        if not isinstance(schema, pa.Schema):
+            if not hasattr(schema, "__arrow_c_schema__"):
+                raise InvalidDataError(f"schema must be a pyarrow.Schema, got {schema!r}")
+            schema = pa.schema(schema)
+        self._schema = schema
         num_columns = len(self._schema)
         self._catalog = catalog_from_arrow(self._schema, self._options.bucket_count(num_columns))
         self._statistics = self._statistics_positions()
@@ -208,7 +226,10 @@ class MosaicWriter:
         if batch.num_rows == 0:
             return
         # The kernel trusts an Arrow array's buffers to be as long as its length says.
-        batch.validate()
+        try:
+            batch.validate()
+        except pa.ArrowInvalid as error:
+            raise InvalidDataError(f"the data is not valid Arrow: {error}") from error
         _, capsule = batch.__arrow_c_array__()
         num_columns = self._catalog.num_columns
         parts = min(4 * num_threads(), num_columns * batch.num_rows // _WORTH_A_THREAD)
@@ -283,7 +304,7 @@ class MosaicWriter:
             _check_u32("a page", len(slot))
             sizes += len(slot).to_bytes(4, "little")
         header = encoder.page_header()
-        raw_size = encoder.raw_size()
+        raw_size = encoder.page_bytes()
         encoder.release()
         return [header, bytes(sizes), *slots], raw_size, False
 

@@ -8,7 +8,14 @@ import pyarrow as pa
 import pytest
 
 from tests.equality import assert_identical
-from tests.io_pattern.recording import Range, bucket_ranges, joined, opened
+from tests.io_pattern.recording import (
+    Range,
+    bucket_ranges,
+    file_of,
+    joined,
+    opened,
+    slot_ranges,
+)
 from tests.writing import write
 
 # One bucket per column, in this order: "key" is bucket 0, "left" 1, "right" 2.
@@ -106,6 +113,59 @@ class TestFilterColumnsFirst:
         assert_identical(table, pa.Table.from_batches([GROUPS[1].slice(1)]))
         key, left, right = buckets(PLAIN, 1)
         assert reads == [buckets(PLAIN, 0)[1], left, key, right, buckets(PLAIN, 2)[1]]
+
+
+class TestPaged:
+    """Filter and projection in one paged bucket: its directory and every slot are read once."""
+
+    TABLE = pa.table(
+        {
+            "a": [1, 2, 3],
+            "b": [4, None, 6],
+            "c": pa.array([[1], None, [2, 3]], pa.list_(pa.int64())),
+            "d": pa.nulls(3, pa.int64()),
+            "e": ["x", "y", "z"],
+        }
+    )
+    DATA = file_of(TABLE, num_buckets=1, page_size_threshold=0)
+    DIRECTORY, A, B, C, D, E, ELEMENTS = slot_ranges(
+        DATA, bucket_ranges(DATA)[0], 6, num_children=1
+    )
+
+    @pytest.mark.parametrize(
+        ("filters", "columns", "rows", "expected"),
+        [
+            ([("a", ">", 9)], None, [], [DIRECTORY, A]),
+            ([("a", ">", 1)], ["a"], [1, 2], [DIRECTORY, A]),
+            ([("a", ">", 1)], ["e"], [1, 2], [DIRECTORY, A, E]),
+            ([("a", ">", 1)], ["e", "a"], [1, 2], [DIRECTORY, A, E]),
+            ([("a", ">", 1)], ["c"], [1, 2], [DIRECTORY, A, C, ELEMENTS]),
+            ([("c", "is null")], ["c", "b"], [1], [DIRECTORY, C, ELEMENTS, B]),
+            ([("d", "is null")], ["d", "a"], [0, 1, 2], [DIRECTORY, A]),
+            ([("d", "is null"), ("e", "!=", "y")], ["b"], [0, 2], [DIRECTORY, E, B]),
+            ([("a", "<", 3)], None, [0, 1], [DIRECTORY, A, joined(B, C, D, E, ELEMENTS)]),
+            ([("b", ">", 4)], [], [2], [DIRECTORY, B]),
+        ],
+    )
+    def test_each_slot_is_read_once(
+        self,
+        filters: object,
+        columns: list[str] | None,
+        rows: list[int],
+        expected: list[Range],
+    ) -> None:
+        table, reads = filtered(self.DATA, filters, columns=columns)
+        matching = self.TABLE.take(pa.array(rows, pa.int64()))
+        names = self.TABLE.column_names if columns is None else columns
+        assert_identical(table, matching.select(names))
+        assert reads == expected
+
+    def test_a_bucket_read_whole_for_the_filter_serves_the_projection(self) -> None:
+        filters = [(name, "is null") for name in "abcde"]
+        groups: Any = [[condition] for condition in filters]
+        table, reads = filtered(self.DATA, groups, columns=["e", "c"])
+        assert_identical(table, self.TABLE.select(["e", "c"]))
+        assert reads == bucket_ranges(self.DATA)
 
 
 def covered(ranges: list[Range]) -> set[int]:

@@ -100,7 +100,7 @@ def test_limits() -> None:
         "max_columns": 10_000_000,
         "max_name_bytes": 1 * MIB,
         "max_names_bytes": 512 * MIB,
-        "max_nesting_depth": 64,
+        "max_nesting_depth": 30,
         "max_row_group_bytes": 8 * GIB,
     }
 

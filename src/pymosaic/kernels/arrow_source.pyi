@@ -13,5 +13,5 @@ class ArrowSource:
 def catalog_from_arrow(schema: pa.Schema, num_buckets: int) -> Catalog:
     """The catalog that a table of this Arrow schema is written with."""
 
-def bind(schema: pa.Schema, catalog: Catalog) -> ArrowSource:
+def bind(schema: pa.Schema, catalog: Catalog, writer_schema: pa.Schema) -> ArrowSource:
     """Match an Arrow schema's columns with a catalog's, by name."""

@@ -434,8 +434,8 @@ def bind(schema not None, Catalog catalog not None, writer_schema not None):
         if not source.matches(catalog, source.columns[column], catalog.column_nodes[position]):
             wanted = writer_schema.field(names[column]).type
             raise InvalidDataError(
-                f"column {names[column]!r} is {schema.field(column).type} in the data, but {wanted} "
-                "in the writer's schema; cast it first")
+                f"column {names[column]!r} is {schema.field(column).type} in the data, but "
+                f"{wanted} in the writer's schema; cast it first")
         source.child_index[position] = <int32_t>column
     for position in range(catalog.num_columns):
         if source.child_index[position] < 0:

@@ -13,8 +13,11 @@ class BucketDecoder:
     def load_missing(self) -> None:
         """The bucket is not in the file: every value is null."""
 
-    def load_monolithic(self, raw: bytes | bytearray | memoryview, last_wanted: int = -1) -> None:
-        """Locate the columns of a decompressed monolithic bucket."""
+    def load_monolithic(self, raw: bytes | bytearray | memoryview) -> None:
+        """Locate the columns of a decompressed monolithic bucket, all but their data."""
+
+    def locate_all(self) -> None:
+        """Walk the data of all columns of a monolithic bucket."""
 
     def directory_size(self) -> int:
         """Bytes at the start of a paged bucket that tell where its slots are."""
@@ -40,4 +43,4 @@ class BucketDecoder:
         slots: npt.NDArray[np.int64],
         budget: MemoryBudget,
     ) -> None:
-        """Decode the columns at ``positions`` into the batch's output columns ``slots``."""
+        """Decode the columns at ``positions``, which ascend, into the output columns ``slots``."""

@@ -20,8 +20,8 @@ from pymosaic.kernels.catalog cimport (
 from pymosaic.kernels.primitives cimport (
     Cursor, checked_size, clear_bytes, copy_bytes, copy_string, corrupt, count_bits,
     decimal_from_be, decimal_from_i64, index_width, is_ascii, is_utf8, join_nanos, limit_exceeded,
-    load_be32, load_be64, load_le16, load_le32, load_le64, need, out_of_memory, read_byte, read_varint,
-    set_bit, swap_copy2, swap_copy4, swap_copy8, walk_strings,
+    load_be32, load_be64, load_le16, load_le32, load_le64, need, out_of_memory, read_byte,
+    read_varint, set_bit, swap_copy2, swap_copy4, swap_copy8, walk_strings,
 )
 
 import numpy as np

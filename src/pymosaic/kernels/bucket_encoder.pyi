@@ -8,6 +8,9 @@ class BucketEncoder:
     def __init__(
         self, rows: RowGroupBuffer, bucket: int, max_dict_entries: int, max_dict_bytes: int
     ) -> None: ...
+    def page_bytes(self) -> int:
+        """Bytes of the pages that count for the layout; the size estimate goes by them."""
+
     def is_paged(self, threshold: int) -> bool:
         """Whether pages of this bucket are large enough to be compressed one by one."""
 

@@ -353,23 +353,31 @@ cdef class BucketEncoder:
             size += self.body_size(&self.columns[i])
         return size
 
-    def raw_size(self):
-        """Bytes of the monolithic layout, whichever is chosen."""
-        return self.monolithic_size()
-
-    def is_paged(self, int64_t threshold):
-        """Whether pages of this bucket are large enough to be compressed one by one."""
-        cdef int64_t i, total = 0, pages = 0
+    cdef int64_t add_pages(self, int64_t* pages) noexcept nogil:
+        """Bytes of the pages that count for the layout, and how many they are."""
+        cdef int64_t i, total = 0
         cdef EncodedColumn* column
+        pages[0] = 0
         for i in range(self.num_physical):
             column = &self.columns[i]
             if column.encoding == PLAIN or column.encoding == DICT:
                 total += self.body_size(column)
-                pages += 1
+                pages[0] += 1
             elif column.encoding == CONST and column.has_nulls:
                 # Only the bitmap counts here, as in the reference.
                 total += (column.buffer.rows + 7) // 8
-                pages += 1
+                pages[0] += 1
+        return total
+
+    def page_bytes(self):
+        """Bytes of the pages that count for the layout; the size estimate goes by them."""
+        cdef int64_t pages
+        return self.add_pages(&pages)
+
+    def is_paged(self, int64_t threshold):
+        """Whether pages of this bucket are large enough to be compressed one by one."""
+        cdef int64_t pages
+        cdef int64_t total = self.add_pages(&pages)
         if pages == 0 or self.num_children > MAX_PAGED_CHILDREN:
             return False
         return self.monolithic_size() >= threshold and total // pages >= threshold

@@ -23,10 +23,10 @@ from pymosaic.kernels.arrow_source cimport (
 )
 from pymosaic.kernels.catalog cimport KIND_STRING, Catalog, Node, kind_width
 from pymosaic.kernels.primitives cimport (
-    atomic_add_i64, bit_at, checked_size, clear_bytes, copy_bytes, copy_string, count_bits, decimal_fits16,
-    decimal_load, decimal_to_be, free_vector, half_to_float, is_ascii, is_utf8, join_nanos,
-    load_le64, reserve, set_bit, store_be16, store_be32, store_be64, store_varint, swap_copy2,
-    swap_copy4, swap_copy8, varint_length,
+    atomic_add_i64, bit_at, checked_size, clear_bytes, copy_bytes, copy_string, count_bits,
+    decimal_fits16, decimal_load, decimal_to_be, free_vector, half_to_float, is_ascii, is_utf8,
+    join_nanos, load_le64, reserve, set_bit, store_be16, store_be32, store_be64, store_varint,
+    swap_copy2, swap_copy4, swap_copy8, varint_length,
 )
 
 from pymosaic.errors import InvalidDataError
@@ -416,7 +416,9 @@ cdef class RowGroupBuffer:
         cdef const uint8_t* end
         cdef int64_t i, length, total = <int64_t>offsets[count] - offsets[0]
         cdef uint8_t* out
-        if total < 0 or buffer.payload + total > MAX_PAYLOAD:
+        # The last offset of the array is what validation has compared with the buffer.
+        if (total < 0 or buffer.payload + total > MAX_PAYLOAD or offsets[0] < 0
+                or offsets[count] > (<const int32_t*>array.buffers[1])[array.offset + array.length]):
             return False
         for i in range(count):
             if offsets[i] > offsets[i + 1]:
@@ -442,15 +444,19 @@ cdef class RowGroupBuffer:
         const uint8_t** value, int64_t* length
     ) except -1 nogil:
         """Where a string's bytes are."""
-        cdef int64_t start, buffer_index
+        cdef int64_t start, buffer_index, end
         cdef const uint8_t* view
-        if field.kind == SOURCE_BINARY32:
-            start = (<const int32_t*>array.buffers[1])[row]
-            length[0] = (<const int32_t*>array.buffers[1])[row + 1] - start
-            value[0] = <const uint8_t*>array.buffers[2] + start
-        elif field.kind == SOURCE_BINARY64:
-            start = (<const int64_t*>array.buffers[1])[row]
-            length[0] = (<const int64_t*>array.buffers[1])[row + 1] - start
+        if field.kind == SOURCE_BINARY32 or field.kind == SOURCE_BINARY64:
+            if field.kind == SOURCE_BINARY32:
+                start = (<const int32_t*>array.buffers[1])[row]
+                length[0] = (<const int32_t*>array.buffers[1])[row + 1] - start
+                end = (<const int32_t*>array.buffers[1])[array.offset + array.length]
+            else:
+                start = (<const int64_t*>array.buffers[1])[row]
+                length[0] = (<const int64_t*>array.buffers[1])[row + 1] - start
+                end = (<const int64_t*>array.buffers[1])[array.offset + array.length]
+            if start < 0 or length[0] < 0 or length[0] > end - start:
+                self.refuse(node, b"an Arrow array has offsets outside its data")
             value[0] = <const uint8_t*>array.buffers[2] + start
         elif field.kind == SOURCE_BINARY_FIXED:
             length[0] = field.width

@@ -12,6 +12,9 @@ class RowGroupIndex:
     def row_count(self, row_group: int) -> int:
         """Rows of a row group."""
 
+    def compressed_size(self, row_group: int) -> int:
+        """Bytes of a row group's buckets on disk."""
+
     def entry(self, row_group: int, bucket: int) -> tuple[int, int, int] | None:
         """``(offset, compressed size, raw size)`` of a bucket; None where it is not stored."""
 

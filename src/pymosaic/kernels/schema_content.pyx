@@ -45,7 +45,8 @@ cdef void expand_symbol(Expander* expander, uint8_t symbol, uint8_t* out) noexce
     if symbol < 0x80:
         out[0] = symbol
     elif expander.starts[token] >= 0:
-        copy_bytes(out, expander.kept.data + expander.starts[token], <size_t>expander.lengths[token])
+        copy_bytes(out, expander.kept.data + expander.starts[token],
+                   <size_t>expander.lengths[token])
     else:
         rule = expander.rules + 2 * token
         expand_symbol(expander, rule[0], out)
