@@ -21,7 +21,7 @@ _MAX_LEVEL = 22
 def _check_int(name: str, value: object, low: int, high: int) -> None:
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise InvalidOptionError(f"{name} must be an int, got {value!r}")
-    if not low <= value <= high:
+    if not low <= int(value) <= high:
         raise InvalidOptionError(f"{name} must be from {low} to {high}, got {value}")
 
 

@@ -7,7 +7,8 @@ wanted is read whole in the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pymosaic.errors import CorruptFileError
+from pymosaic.errors import CorruptFileError, LimitExceededError
 from pymosaic.format.block import decompress
 from pymosaic.kernels.arrow_export import BatchExport, MemoryBudget
 from pymosaic.kernels.bucket_decoder import BucketDecoder
@@ -102,7 +103,8 @@ class BucketLoader:
                 f"directory of {size}",
                 structure=self._structure,
             )
-        self._offsets = self.decoder.load_directory(data[:size], self.plan.compressed_size)
+        with self._located():
+            self._offsets = self.decoder.load_directory(data[:size], self.plan.compressed_size)
         if len(data) == self.plan.compressed_size:
             for index, start, stop in self._wanted_slots():
                 self._slots[index] = data[start:stop]
@@ -131,6 +133,10 @@ class BucketLoader:
 
     def load(self) -> None:
         """Decompress what was fetched and locate the columns in it."""
+        with self._located():
+            self._load()
+
+    def _load(self) -> None:
         if self._whole is not None and not self.plan.paged:
             self.decoder.load_monolithic(self._decompress_bucket())
         for index, slot in self._slots.items():
@@ -167,10 +173,19 @@ class BucketLoader:
 
     def decode(self, batch: BatchExport, budget: MemoryBudget) -> None:
         """Decode the wanted columns into the batch."""
-        try:
+        with self._located():
             self.decoder.decode(batch, self.plan.positions, self.plan.slots, budget)
-        except CorruptFileError as error:
-            error.structure = f"{self._structure}, {error.structure}"
+
+    @contextmanager
+    def _located(self) -> Iterator[None]:
+        """Errors of the kernel know the page or bucket they are in, not which one that is."""
+        try:
+            yield
+        except (CorruptFileError, LimitExceededError) as error:
+            if error.structure in (None, "row group", "bucket"):
+                error.structure = self._structure
+            elif not error.structure.startswith(self._structure):
+                error.structure = f"{self._structure}, {error.structure}"
             raise
 
 

@@ -131,9 +131,12 @@ class MosaicWriter:
                 str(error).replace("WriterOptions.__init__()", "writer")
             ) from None
         if not isinstance(schema, pa.Schema):
-            if not hasattr(schema, "__arrow_c_schema__"):
-                raise InvalidDataError(f"schema must be a pyarrow.Schema, got {schema!r}")
-            schema = pa.schema(schema)
+            try:
+                schema = pa.schema(schema)
+            except (TypeError, pa.ArrowInvalid) as error:
+                raise InvalidDataError(
+                    f"schema must be a pyarrow.Schema, got {schema!r} ({error})"
+                ) from error
         self._schema = schema
         num_columns = len(self._schema)
         self._catalog = catalog_from_arrow(self._schema, self._options.bucket_count(num_columns))

@@ -158,7 +158,8 @@ cdef int read_type(
     node.scale = 0
     node.name_offset = node.name_length = node.extra_offset = node.extra_length = 0
     if node.type_id > MAP:
-        return unsupported(STRUCTURE, start, b"unknown type id")
+        with gil:
+            unsupported(STRUCTURE, start, f"unknown type id {node.type_id}".encode())
     if (node.type_id == CHAR or node.type_id == VARCHAR or node.type_id == BINARY
             or node.type_id == VARBINARY or node.type_id == TIME or node.type_id == TIMESTAMP
             or node.type_id == TIMESTAMP_LTZ or node.type_id == DECIMAL):
