@@ -53,6 +53,12 @@ class _LocatedError(MosaicError):
         self.structure = structure
         self.offset = offset
 
+    def relocate(self, *, path: str | None = None, structure: str | None = None) -> None:
+        """Say more exactly where it was, once that is known."""
+        self.path = self.path if path is None else path
+        self.structure = self.structure if structure is None else structure
+        self.args = (self.reason, self.path, self.structure, self.offset)
+
     def __reduce__(self) -> tuple[type, tuple[str, str | None, str | None, int | None]]:
         return type(self), (self.reason, self.path, self.structure, self.offset)
 
@@ -105,5 +111,5 @@ def located(path: str | None) -> Iterator[None]:
         yield
     except _LocatedError as error:
         if error.path is None:
-            error.path = path
+            error.relocate(path=path)
         raise

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from numbers import Integral
 from types import TracebackType
 
 import numpy as np
@@ -239,21 +240,14 @@ class MosaicFile:
         >>> pymosaic.MosaicFile("ages.mosaic").statistics(0)["age"].max
         52
         """
-        result = {}
         with located(self._source.name):
             num_rows = self._parts.index.row_count(row_group)
-            for entry in self._parts.index.statistics(row_group):
-                result[self._parts.catalog.name(entry[0])] = self._make_statistics(entry, num_rows)
-        return result
-
-    def _make_statistics(
-        self, entry: tuple[int, int, bytes | None, bytes | None], num_rows: int
-    ) -> ColumnStatistics:
-        position, null_count, low, high = entry
-        return make_statistics(self._column_type(position), null_count, num_rows, low, high)
-
-    def _column_type(self, position: int) -> pa.DataType:
-        return pa.schema(_SchemaExport(self._parts, np.array([position], np.int64))).field(0).type
+            entries = self._parts.index.statistics(row_group)
+            schema = self._arrow_schema(np.array([entry[0] for entry in entries], np.int64))
+            return {
+                field.name: make_statistics(field.type, nulls, num_rows, low, high)
+                for field, (_, nulls, low, high) in zip(schema, entries, strict=True)
+            }
 
     def read(
         self,
@@ -302,7 +296,7 @@ class MosaicFile:
         positions = self._resolve(columns)
         schema = self._arrow_schema(positions)
         batches = self._batches(positions, schema, filters, row_groups, use_threads)
-        return _sliced(batches, batch_size)
+        return _sliced(batches, int(batch_size))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Export all rows as an Arrow stream, row group by row group."""
@@ -321,6 +315,11 @@ class MosaicFile:
         use_threads: bool,
     ) -> Iterator[pa.RecordBatch]:
         """Check the request now, then read one row group after the other."""
+        if isinstance(row_groups, Integral):
+            raise InvalidOptionError(
+                f"row_groups must be a list of numbers, got {row_groups!r}: "
+                f"write row_groups=[{row_groups!r}]"
+            )
         wanted = range(self.num_row_groups) if row_groups is None else list(row_groups)
         for row_group in wanted:
             self._parts.index.row_count(row_group)
@@ -381,7 +380,8 @@ class _RowFilter:
         entry = index.find_statistic(row_group, self._file._parts.catalog.find(name))
         if entry is None:
             return None
-        return self._file._make_statistics(entry, index.row_count(row_group))
+        arrow_type = self._schema.field(name).type
+        return make_statistics(arrow_type, entry[1], index.row_count(row_group), *entry[2:])
 
 
 def _sliced(batches: Iterator[pa.RecordBatch], batch_size: int) -> Iterator[pa.RecordBatch]:

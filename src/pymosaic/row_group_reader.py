@@ -183,9 +183,9 @@ class BucketLoader:
             yield
         except (CorruptFileError, LimitExceededError) as error:
             if error.structure in (None, "row group", "bucket"):
-                error.structure = self._structure
+                error.relocate(structure=self._structure)
             elif not error.structure.startswith(self._structure):
-                error.structure = f"{self._structure}, {error.structure}"
+                error.relocate(structure=f"{self._structure}, {error.structure}")
             raise
 
 
@@ -197,6 +197,7 @@ class RowGroupReader:
         self._row_group = row_group
         self._use_threads = use_threads
         self.num_rows: int = parts.index.row_count(row_group)
+        self._budget = MemoryBudget(parts.limits.max_row_group_bytes)
         self._kept: dict[int, BucketLoader] = {}
 
     def read(
@@ -209,7 +210,6 @@ class RowGroupReader:
         parts = self._parts
         plans = plan_row_group(parts.catalog, parts.index, self._row_group, positions)
         batch = BatchExport(parts.catalog, positions, self.num_rows)
-        budget = MemoryBudget(parts.limits.max_row_group_bytes)
         loaders = self.fetch(plans)
         if keep_buckets:
             self._kept = {loader.plan.bucket: loader for loader in loaders}
@@ -217,7 +217,7 @@ class RowGroupReader:
         def decode(run: Sequence[BucketLoader]) -> None:
             for loader in run:
                 loader.load()
-                loader.decode(batch, budget)
+                loader.decode(batch, self._budget)
                 if not keep_buckets:
                     loader.release()
 
