@@ -18,32 +18,19 @@ from pymosaic.errors import (
     CorruptFileError,
     InvalidOptionError,
     LimitExceededError,
-    UnsupportedFeatureError,
     located,
 )
 from pymosaic.filters import Filter, parse_filters
 from pymosaic.format import row_group_index, schema_block
 from pymosaic.format.footer import FOOTER_SIZE, Footer
-from pymosaic.kernels.arrow_export import export_schema
 from pymosaic.limits import Limits
 from pymosaic.metadata import FileMetadata
 from pymosaic.projection import resolve_columns
-from pymosaic.row_group_reader import FileParts, Positions, RowGroupReader
+from pymosaic.row_group_reader import FileParts, Positions, RowGroupReader, arrow_schema
 from pymosaic.source import Source, SourceLike, open_source
 from pymosaic.statistics import ColumnStatistics, make_statistics
 
 __all__ = ["MosaicFile", "read_metadata", "read_schema", "read_table"]
-
-
-class _SchemaExport:
-    """Some columns of a catalog, for anything that takes ``__arrow_c_schema__``."""
-
-    def __init__(self, parts: FileParts, positions: Positions) -> None:
-        self._parts = parts
-        self._positions = positions
-
-    def __arrow_c_schema__(self) -> object:
-        return export_schema(self._parts.catalog, self._positions)
 
 
 class _Bytes:
@@ -218,17 +205,8 @@ class MosaicFile:
         return FileMetadata(self._parts, self._footer, self._source)
 
     def _arrow_schema(self, positions: Positions) -> pa.Schema:
-        try:
-            schema = pa.schema(_SchemaExport(self._parts, positions))
-        except pa.ArrowInvalid as error:
-            # Types that Limits allow but Arrow cannot take: nested too deep.
-            raise UnsupportedFeatureError(str(error), self._source.name) from error
-        if self._parts.catalog.has_nul_names:
-            names = [self._parts.catalog.name(position) for position in positions]
-            schema = pa.schema(
-                [field.with_name(name) for field, name in zip(schema, names, strict=True)]
-            )
-        return schema
+        with located(self._source.name):
+            return arrow_schema(self._parts.catalog, positions)
 
     def statistics(self, row_group: int) -> dict[str, ColumnStatistics]:
         """Statistics of a row group, by column name; only columns that have some.
@@ -257,18 +235,18 @@ class MosaicFile:
     ) -> pa.Table:
         """Read columns and rows of the whole file; see :func:`pymosaic.read_table`."""
         positions = self._resolve(columns)
-        schema = self._arrow_schema(positions)
-        batches = self._batches(positions, schema, filters, None, use_threads)
-        return pa.Table.from_batches(list(batches), schema)
+        return self._table(positions, self._batches(positions, filters, None, use_threads))
 
     def read_row_group(
         self, row_group: int, columns: Iterable[str] | None = None, use_threads: bool = True
     ) -> pa.Table:
         """Read columns of one row group."""
         positions = self._resolve(columns)
-        schema = self._arrow_schema(positions)
-        batches = self._batches(positions, schema, None, [row_group], use_threads)
-        return pa.Table.from_batches(list(batches), schema)
+        return self._table(positions, self._batches(positions, None, [row_group], use_threads))
+
+    def _table(self, positions: Positions, batches: Iterator[pa.RecordBatch]) -> pa.Table:
+        read = list(batches)
+        return pa.Table.from_batches(read, None if read else self._arrow_schema(positions))
 
     def iter_batches(
         self,
@@ -294,8 +272,7 @@ class MosaicFile:
         if not isinstance(batch_size, int) or batch_size < 1:  # type: ignore[redundant-expr]
             raise InvalidOptionError(f"batch_size must be an int of at least 1, got {batch_size!r}")
         positions = self._resolve(columns)
-        schema = self._arrow_schema(positions)
-        batches = self._batches(positions, schema, filters, row_groups, use_threads)
+        batches = self._batches(positions, filters, row_groups, use_threads)
         return _sliced(batches, int(batch_size))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -309,7 +286,6 @@ class MosaicFile:
     def _batches(
         self,
         positions: Positions,
-        schema: pa.Schema,
         filters: object,
         row_groups: Iterable[int] | None,
         use_threads: bool,
@@ -325,12 +301,11 @@ class MosaicFile:
             self._parts.index.row_count(row_group)
         parsed = parse_filters(filters)
         row_filter = None if parsed is None else _RowFilter(self, parsed)
-        return self._generate(positions, schema, row_filter, wanted, use_threads)
+        return self._generate(positions, row_filter, wanted, use_threads)
 
     def _generate(
         self,
         positions: Positions,
-        schema: pa.Schema,
         row_filter: _RowFilter | None,
         row_groups: Iterable[int],
         use_threads: bool,
@@ -341,9 +316,9 @@ class MosaicFile:
                 if reader.num_rows == 0:
                     continue
                 if row_filter is None:
-                    batch = reader.read(positions, schema)
+                    batch = reader.read(positions)
                 else:
-                    selected = row_filter.read(reader, row_group, positions, schema)
+                    selected = row_filter.read(reader, row_group, positions)
                     if selected is None:
                         continue
                     batch = selected
@@ -363,16 +338,16 @@ class _RowFilter:
         self._filter.validate({field.name: field.type for field in self._schema})
 
     def read(
-        self, reader: RowGroupReader, row_group: int, positions: Positions, schema: pa.Schema
+        self, reader: RowGroupReader, row_group: int, positions: Positions
     ) -> pa.RecordBatch | None:
         """The matching rows of a row group, or None; columns to test are read first."""
         if self._filter.excludes(lambda name: self._statistics(row_group, name), reader.num_rows):
             return None
-        mask = self._filter.mask(reader.read(self._positions, self._schema, keep_buckets=True))
+        mask = self._filter.mask(reader.read(self._positions, keep_buckets=True))
         matches = mask.true_count
         if matches == 0:
             return None
-        batch = reader.read(positions, schema)
+        batch = reader.read(positions)
         return batch if matches == reader.num_rows else batch.filter(mask)
 
     def _statistics(self, row_group: int, name: str) -> ColumnStatistics | None:

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pymosaic.errors import CorruptFileError, LimitExceededError
+from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
 from pymosaic.format.block import decompress
-from pymosaic.kernels.arrow_export import BatchExport, MemoryBudget
+from pymosaic.kernels.arrow_export import BatchExport, MemoryBudget, OutputArena, export_schema
 from pymosaic.kernels.bucket_decoder import BucketDecoder
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.row_group_index import RowGroupIndex
@@ -26,13 +26,45 @@ from pymosaic.limits import Limits
 from pymosaic.plan import BucketPlan, plan_row_group
 from pymosaic.threads import num_threads, ordered_map, split_evenly
 
-__all__ = ["BucketLoader", "FileParts", "RowGroupReader"]
+__all__ = ["BucketLoader", "FileParts", "Positions", "RowGroupReader", "arrow_schema"]
 
 Positions: TypeAlias = npt.NDArray[np.int64]
 Fetch: TypeAlias = Callable[[Sequence[tuple[int, int]]], list[memoryview]]
 
 # Below this many compressed bytes, handing work to threads costs more than it saves.
 _WORTH_A_THREAD = 16 << 10
+
+
+@contextmanager
+def _imported() -> Iterator[None]:
+    """Types that ``Limits`` allow but Arrow cannot take: nested too deep."""
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        raise UnsupportedFeatureError(str(error), structure="schema block") from error
+
+
+class _SchemaExport:
+    """Some columns of a catalog, for anything that takes ``__arrow_c_schema__``."""
+
+    def __init__(self, catalog: Catalog, positions: Positions) -> None:
+        self._catalog = catalog
+        self._positions = positions
+
+    def __arrow_c_schema__(self) -> object:
+        return export_schema(self._catalog, self._positions)
+
+
+def arrow_schema(catalog: Catalog, positions: Positions) -> pa.Schema:
+    """The Arrow schema of the columns at ``positions``."""
+    with _imported():
+        schema = pa.schema(_SchemaExport(catalog, positions))
+    if catalog.has_nul_names:
+        # The Arrow C interface ends a name at its first NUL.
+        names = [catalog.name(int(position)) for position in positions]
+        fields = zip(schema, names, strict=True)
+        schema = pa.schema([field.with_name(name) for field, name in fields])
+    return schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +203,10 @@ class BucketLoader:
         """Let go of the bucket's bytes."""
         del self.decoder
 
-    def decode(self, batch: BatchExport, budget: MemoryBudget) -> None:
+    def decode(self, batch: BatchExport, output: OutputArena) -> None:
         """Decode the wanted columns into the batch."""
         with self._located():
-            self.decoder.decode(batch, self.plan.positions, self.plan.slots, budget)
+            self.decoder.decode(batch, self.plan.positions, self.plan.slots, output)
 
     @contextmanager
     def _located(self) -> Iterator[None]:
@@ -200,10 +232,8 @@ class RowGroupReader:
         self._budget = MemoryBudget(parts.limits.max_row_group_bytes)
         self._kept: dict[int, BucketLoader] = {}
 
-    def read(
-        self, positions: Positions, schema: pa.Schema, keep_buckets: bool = False
-    ) -> pa.RecordBatch:
-        """The columns at ``positions``, in that order; ``schema`` is theirs.
+    def read(self, positions: Positions, keep_buckets: bool = False) -> pa.RecordBatch:
+        """The columns at ``positions``, in that order.
 
         With ``keep_buckets`` a later call takes what it can from the buckets read here.
         """
@@ -215,9 +245,10 @@ class RowGroupReader:
             self._kept = {loader.plan.bucket: loader for loader in loaders}
 
         def decode(run: Sequence[BucketLoader]) -> None:
+            output = OutputArena(self._budget)
             for loader in run:
                 loader.load()
-                loader.decode(batch, self._budget)
+                loader.decode(batch, output)
                 if not keep_buckets:
                     loader.release()
 
@@ -226,9 +257,10 @@ class RowGroupReader:
         runs = split_evenly(loaders, weights, parts_wanted)
         for _ in ordered_map(decode, runs, self._use_threads and len(runs) > 1):
             pass
-        result = pa.record_batch(batch)
+        with _imported():
+            result = pa.record_batch(batch)
         if parts.catalog.has_nul_names:
-            # The Arrow C interface ends a name at its first NUL.
+            schema = arrow_schema(parts.catalog, positions)
             result = pa.RecordBatch.from_arrays(result.columns, schema=schema)
         return result
 

@@ -8,10 +8,11 @@ from pymosaic.kernels.catalog cimport Catalog
 
 cdef struct Chunk:
     Chunk* next
+    size_t mapped         # bytes mapped for it; 0 where it is from malloc
 
 
 cdef struct Arena:
-    # Memory of one bucket's arrays; each exported array holds a reference.
+    # Memory of the arrays of some buckets; each exported array holds a reference.
     int64_t references
     Chunk* chunks
     uint8_t* free_start
@@ -27,12 +28,17 @@ cdef class MemoryBudget:
     cdef int take(self, int64_t size) except -1 nogil
 
 
-cdef Arena* new_arena() except NULL nogil
 cdef void release_arena(Arena* arena) noexcept nogil
 cdef uint8_t* arena_allocate(Arena* arena, int64_t size, MemoryBudget budget) except NULL nogil
 cdef int start_array(
     ArrowArray* array, Arena* arena, int64_t length, int num_buffers, int num_children,
     MemoryBudget budget) except -1 nogil
+
+
+cdef class OutputArena:
+    cdef:
+        Arena* arena
+        MemoryBudget budget
 
 
 cdef class BatchExport:

@@ -10,6 +10,11 @@ class MemoryBudget:
 
     def __init__(self, limit: int) -> None: ...
 
+class OutputArena:
+    """Memory for the arrays that one thread decodes, charged to a budget."""
+
+    def __init__(self, budget: MemoryBudget) -> None: ...
+
 class BatchExport:
     """The columns of one batch while buckets are decoded into it, then an Arrow struct array."""
 

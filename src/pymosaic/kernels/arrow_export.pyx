@@ -1,8 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Arrow data on its way out: schemas and arrays through the Arrow C data interface.
 
-One batch of any width is one import for the consumer. Arrays point into arenas, one per decoded
-bucket, that live until the last array in them is released; nothing is ever written to them after.
+One batch of any width is one import for the consumer. Arrays point into arenas, one per run of
+decoded buckets, that live until the last array in them is released; nothing is ever written to
+them after.
 """
 
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
@@ -16,13 +17,14 @@ from pymosaic.kernels.catalog cimport (
     SMALLINT, STRING, TIME, TIMESTAMP, TIMESTAMP_LTZ, TINYINT, VARBINARY, VARCHAR, Catalog, Node,
 )
 from pymosaic.kernels.primitives cimport (
-    atomic_add_i64, checked_size, copy_bytes, limit_exceeded, out_of_memory,
+    allocate_zeroed, atomic_add_i64, checked_size, copy_bytes, free_zeroed, limit_exceeded,
+    out_of_memory,
 )
 
 cdef enum:
     ALIGNMENT = 64
     FIRST_CHUNK = 4096
-    LARGEST_CHUNK = 1 << 20
+    LARGEST_CHUNK = 4 << 20
 
 
 cdef class MemoryBudget:
@@ -38,13 +40,20 @@ cdef class MemoryBudget:
         return 0
 
 
-cdef Arena* new_arena() except NULL nogil:
-    cdef Arena* arena = <Arena*>calloc(1, sizeof(Arena))
-    if arena == NULL:
-        out_of_memory()
-    arena.references = 1
-    arena.next_chunk = FIRST_CHUNK
-    return arena
+cdef class OutputArena:
+    """Memory for the arrays that one thread decodes, charged to a budget."""
+
+    def __cinit__(self, MemoryBudget budget not None):
+        self.budget = budget
+        self.arena = <Arena*>calloc(1, sizeof(Arena))
+        if self.arena == NULL:
+            raise MemoryError
+        self.arena.references = 1
+        self.arena.next_chunk = FIRST_CHUNK
+
+    def __dealloc__(self):
+        if self.arena != NULL:
+            release_arena(self.arena)
 
 
 cdef void release_arena(Arena* arena) noexcept nogil:
@@ -53,7 +62,7 @@ cdef void release_arena(Arena* arena) noexcept nogil:
         while arena.chunks != NULL:
             chunk = arena.chunks
             arena.chunks = chunk.next
-            free(chunk)
+            free_zeroed(chunk, chunk.mapped)
         free(arena)
 
 
@@ -61,6 +70,7 @@ cdef uint8_t* arena_allocate(Arena* arena, int64_t size, MemoryBudget budget) ex
     """Zeroed memory, aligned to 64 bytes; never of size 0, so a buffer pointer is never NULL."""
     cdef int64_t rounded = (size + ALIGNMENT) & ~(<int64_t>ALIGNMENT - 1)
     cdef int64_t chunk_size
+    cdef size_t mapped
     cdef Chunk* chunk
     cdef uint8_t* start
     budget.take(rounded)
@@ -68,10 +78,10 @@ cdef uint8_t* arena_allocate(Arena* arena, int64_t size, MemoryBudget budget) ex
         chunk_size = arena.next_chunk
         if rounded > chunk_size // 4:
             chunk_size = rounded
-        # calloc gives fresh pages for large sizes without touching them
-        chunk = <Chunk*>calloc(1, <size_t>(chunk_size + 2 * ALIGNMENT))
+        chunk = <Chunk*>allocate_zeroed(<size_t>(chunk_size + 2 * ALIGNMENT), &mapped)
         if chunk == NULL:
             out_of_memory()
+        chunk.mapped = mapped
         chunk.next = arena.chunks
         arena.chunks = chunk
         start = <uint8_t*>((<size_t>chunk + sizeof(Chunk) + ALIGNMENT - 1)

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from pymosaic.kernels.arrow_export import BatchExport, MemoryBudget
+from pymosaic.kernels.arrow_export import BatchExport, OutputArena
 from pymosaic.kernels.catalog import Catalog
 
 class BucketDecoder:
@@ -41,6 +41,6 @@ class BucketDecoder:
         batch: BatchExport,
         positions: npt.NDArray[np.int64],
         slots: npt.NDArray[np.int64],
-        budget: MemoryBudget,
+        output: OutputArena,
     ) -> None:
         """Decode the columns at ``positions``, which ascend, into the output columns ``slots``."""

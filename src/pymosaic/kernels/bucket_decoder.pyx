@@ -11,7 +11,7 @@ from libc.stdlib cimport calloc, free
 
 from pymosaic.kernels.arrow_abi cimport ArrowArray
 from pymosaic.kernels.arrow_export cimport (
-    Arena, BatchExport, MemoryBudget, arena_allocate, new_arena, release_arena, start_array,
+    Arena, BatchExport, MemoryBudget, OutputArena, arena_allocate, start_array,
 )
 from pymosaic.kernels.catalog cimport (
     ARRAY, KIND_BOOL, KIND_BYTES, KIND_DECIMAL, KIND_DECIMAL8, KIND_FIXED1, KIND_LENGTHS,
@@ -353,25 +353,22 @@ cdef class BucketDecoder:
                 + ((column.rows + 7) // 8 if column.bitmap != NULL else 0))
 
     def decode(self, BatchExport batch not None, const int64_t[::1] positions not None,
-               const int64_t[::1] slots not None, MemoryBudget budget not None):
+               const int64_t[::1] slots not None, OutputArena output not None):
         """Decode the columns at ``positions``, which ascend, into the output columns ``slots``."""
-        cdef Arena* arena = new_arena()
         cdef int64_t i, position
+        cdef MemoryBudget budget = output.budget
         if positions.shape[0] != slots.shape[0]:
             raise ValueError("positions and slots differ in length")
-        try:
-            with nogil:
-                for i in range(positions.shape[0]):
-                    position = positions[i]
-                    if not self.first <= position < self.last:
-                        with gil:
-                            raise IndexError("column is not in this bucket")
-                    # Children lie behind all primaries, so with those everything is walked.
-                    self.reach(self.num_physical if self.nested else position - self.first)
-                    self.decode_node(batch.slot(slots[i]), arena, budget, position,
-                                     self.catalog.column_nodes[position], False)
-        finally:
-            release_arena(arena)
+        with nogil:
+            for i in range(positions.shape[0]):
+                position = positions[i]
+                if not self.first <= position < self.last:
+                    with gil:
+                        raise IndexError("column is not in this bucket")
+                # Children lie behind all primaries, so with those everything is walked.
+                self.reach(self.num_physical if self.nested else position - self.first)
+                self.decode_node(batch.slot(slots[i]), output.arena, budget, position,
+                                 self.catalog.column_nodes[position], False)
 
     cdef int decode_node(
         self, ArrowArray* array, Arena* arena, MemoryBudget budget, int64_t position,
@@ -688,17 +685,43 @@ cdef int decode_binary(
     return 0
 
 
-cdef int decode_plain_binary(
-    ArrowArray* array, Arena* arena, MemoryBudget budget, PhysicalColumn* column,
-    int32_t* offsets, bint text
-) except -1 nogil:
-    """Lengths first, which gives the offsets, then the bytes. Sets ``data_size``."""
+cdef int64_t measure_strings(
+    const PhysicalColumn* column, int64_t size, int32_t* offsets
+) noexcept nogil:
+    """Offsets of a PLAIN column without nulls whose lengths are all one byte.
+
+    Returns the bytes it takes, or -1 (offsets then mean nothing) where that is not so or the
+    data ends early.
+    """
+    cdef const uint8_t* data = column.data
+    cdef int64_t position = 0, row, rows = column.rows
+    cdef int32_t total = 0
+    for row in range(rows):
+        if position >= size or data[position] >= 0x80:
+            return -1
+        total += data[position]
+        position += 1 + data[position]
+        offsets[row + 1] = total
+    return position if position <= size else -1
+
+
+cdef void copy_strings(
+    uint8_t* out, const PhysicalColumn* column, const int32_t* offsets
+) noexcept nogil:
+    """The bytes of strings that :func:`measure_strings` has measured."""
+    cdef const uint8_t* source = column.data
+    cdef const uint8_t* end = column.end
+    cdef int64_t row, rows = column.rows
+    for row in range(rows):
+        copy_string(out + offsets[row], source + offsets[row] + row + 1,
+                    <size_t>(offsets[row + 1] - offsets[row]), end)
+
+
+cdef int64_t measure_any_strings(const PhysicalColumn* column, int32_t* offsets) except -1 nogil:
+    """Offsets of any PLAIN column; returns the bytes it takes."""
     cdef Cursor cursor
     cdef int64_t row, total = 0
     cdef uint32_t length
-    cdef uint8_t* out
-    cdef const uint8_t* source = column.data
-    cdef const uint8_t* end = column.end
     cursor.data = column.data
     cursor.size = column.end - column.data
     cursor.position = 0
@@ -712,18 +735,47 @@ cdef int decode_plain_binary(
             if total > MAX_OFFSET:
                 return too_large(column)
         offsets[row + 1] = <int32_t>total
-    column.data_size = cursor.position
-    out = arena_allocate(arena, total + COPY_SLACK, budget)
-    array.buffers[2] = out
+    return cursor.position
+
+
+cdef void copy_any_strings(
+    uint8_t* out, const PhysicalColumn* column, const int32_t* offsets
+) noexcept nogil:
+    """The bytes of strings that :func:`measure_any_strings` has measured."""
+    cdef const uint8_t* source = column.data
+    cdef int64_t row, length
     for row in range(column.rows):
         if not is_null(column, row):
-            length = <uint32_t>(offsets[row + 1] - offsets[row])
+            length = offsets[row + 1] - offsets[row]
             # A padded varint is longer than its value needs.
             while source[0] >= 0x80:
                 source += 1
             source += 1
-            copy_string(out + offsets[row], source, length, end)
+            copy_string(out + offsets[row], source, <size_t>length, column.end)
             source += length
+
+
+cdef int decode_plain_binary(
+    ArrowArray* array, Arena* arena, MemoryBudget budget, PhysicalColumn* column,
+    int32_t* offsets, bint text
+) except -1 nogil:
+    """Lengths first, which gives the offsets, then the bytes. Sets ``data_size``."""
+    cdef int64_t row, total, size = -1
+    cdef uint8_t* out
+    cdef bint short_lengths
+    if column.bitmap == NULL and column.end - column.data <= MAX_OFFSET:
+        size = measure_strings(column, column.end - column.data, offsets)
+    short_lengths = size >= 0
+    if not short_lengths:
+        size = measure_any_strings(column, offsets)
+    column.data_size = size
+    total = offsets[column.rows]
+    out = arena_allocate(arena, total + COPY_SLACK, budget)
+    array.buffers[2] = out
+    if short_lengths:
+        copy_strings(out, column, offsets)
+    else:
+        copy_any_strings(out, column, offsets)
     clear_bytes(out + total, COPY_SLACK)
     if text and not is_ascii(out, <size_t>total):
         for row in range(column.rows):

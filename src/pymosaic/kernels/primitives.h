@@ -4,7 +4,9 @@
 
 #include <stdint.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "pymosaic needs a little-endian machine"
@@ -24,6 +26,33 @@ static inline void store_be64(uint8_t *p, uint64_t v) { v = __builtin_bswap64(v)
 static inline void copy_bytes(void *out, const void *in, size_t n) { if (n) memcpy(out, in, n); }
 static inline void clear_bytes(void *out, size_t n) { if (n) memset(out, 0, n); }
 static inline int compare_memory(const void *a, const void *b, size_t n) { return n ? memcmp(a, b, n) : 0; }
+
+/* Zeroed memory. Large pieces are mapped in huge pages where the system has them: touching fresh
+   4 KiB pages one by one can cost more than decoding what goes into them. *mapped is what
+   free_zeroed must be told. */
+#define HUGE_PAGE ((size_t)2 << 20)
+static inline void *allocate_zeroed(size_t size, size_t *mapped) {
+    *mapped = 0;
+#ifdef MADV_HUGEPAGE
+    if (size >= HUGE_PAGE && size < SIZE_MAX - 2 * HUGE_PAGE) {
+        size_t wanted = (size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+        uint8_t *start = (uint8_t *)mmap(NULL, wanted + HUGE_PAGE, PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if ((void *)start == MAP_FAILED) return NULL;
+        size_t head = (HUGE_PAGE - ((size_t)start & (HUGE_PAGE - 1))) & (HUGE_PAGE - 1);
+        if (head) munmap(start, head);
+        munmap(start + head + wanted, HUGE_PAGE - head);
+        madvise(start + head, wanted, MADV_HUGEPAGE);
+        *mapped = wanted;
+        return start + head;
+    }
+#endif
+    return calloc(1, size);
+}
+static inline void free_zeroed(void *memory, size_t mapped) {
+    if (mapped) munmap(memory, mapped);
+    else free(memory);
+}
 
 /* n bytes to a place with 16 bytes to spare; short strings in one step where the source allows */
 static inline void copy_string(uint8_t *out, const uint8_t *in, size_t n, const uint8_t *in_end) {
