@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import get_ident
 from typing import TypeAlias
 
 import numpy as np
@@ -244,8 +245,13 @@ class RowGroupReader:
         if keep_buckets:
             self._kept = {loader.plan.bucket: loader for loader in loaders}
 
+        arenas: dict[int, OutputArena] = {}
+
         def decode(run: Sequence[BucketLoader]) -> None:
-            output = OutputArena(self._budget)
+            thread = get_ident()
+            output = arenas.get(thread)
+            if output is None:
+                output = arenas[thread] = OutputArena(self._budget)
             for loader in run:
                 loader.load()
                 loader.decode(batch, output)
@@ -253,7 +259,7 @@ class RowGroupReader:
                     loader.release()
 
         weights = [plan.compressed_size + 1 for plan in plans]
-        parts_wanted = min(4 * num_threads(), 1 + sum(weights) // _WORTH_A_THREAD)
+        parts_wanted = min(8 * num_threads(), 1 + sum(weights) // _WORTH_A_THREAD)
         runs = split_evenly(loaders, weights, parts_wanted)
         for _ in ordered_map(decode, runs, self._use_threads and len(runs) > 1):
             pass

@@ -17,6 +17,7 @@ cdef struct Arena:
     Chunk* chunks
     uint8_t* free_start
     int64_t free_bytes
+    bint dirty            # the free bytes were used before
     int64_t next_chunk
     uint8_t* zeros        # shared by columns that are all null
     int64_t zeros_size
@@ -29,6 +30,7 @@ cdef class MemoryBudget:
 
 
 cdef void release_arena(Arena* arena) noexcept nogil
+cdef uint8_t* arena_reserve(Arena* arena, int64_t size, MemoryBudget budget) except NULL nogil
 cdef uint8_t* arena_allocate(Arena* arena, int64_t size, MemoryBudget budget) except NULL nogil
 cdef int start_array(
     ArrowArray* array, Arena* arena, int64_t length, int num_buffers, int num_children,

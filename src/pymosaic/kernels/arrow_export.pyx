@@ -17,14 +17,14 @@ from pymosaic.kernels.catalog cimport (
     SMALLINT, STRING, TIME, TIMESTAMP, TIMESTAMP_LTZ, TINYINT, VARBINARY, VARCHAR, Catalog, Node,
 )
 from pymosaic.kernels.primitives cimport (
-    allocate_zeroed, atomic_add_i64, checked_size, copy_bytes, free_zeroed, limit_exceeded,
+    STANDARD_PIECE, allocate_piece, atomic_add_i64, checked_size, clear_bytes, copy_bytes, free_piece, limit_exceeded,
     out_of_memory,
 )
 
 cdef enum:
     ALIGNMENT = 64
     FIRST_CHUNK = 4096
-    LARGEST_CHUNK = 4 << 20
+    CHUNK_HEAD = 2 * ALIGNMENT   # the Chunk itself, and room to align behind it
 
 
 cdef class MemoryBudget:
@@ -62,13 +62,13 @@ cdef void release_arena(Arena* arena) noexcept nogil:
         while arena.chunks != NULL:
             chunk = arena.chunks
             arena.chunks = chunk.next
-            free_zeroed(chunk, chunk.mapped)
+            free_piece(chunk, chunk.mapped)
         free(arena)
 
 
-cdef uint8_t* arena_allocate(Arena* arena, int64_t size, MemoryBudget budget) except NULL nogil:
-    """Zeroed memory, aligned to 64 bytes; never of size 0, so a buffer pointer is never NULL."""
-    cdef int64_t rounded = (size + ALIGNMENT) & ~(<int64_t>ALIGNMENT - 1)
+cdef uint8_t* take_bytes(
+    Arena* arena, int64_t rounded, bint* dirty, MemoryBudget budget
+) except NULL nogil:
     cdef int64_t chunk_size
     cdef size_t mapped
     cdef Chunk* chunk
@@ -77,8 +77,8 @@ cdef uint8_t* arena_allocate(Arena* arena, int64_t size, MemoryBudget budget) ex
     if rounded > arena.free_bytes:
         chunk_size = arena.next_chunk
         if rounded > chunk_size // 4:
-            chunk_size = rounded
-        chunk = <Chunk*>allocate_zeroed(<size_t>(chunk_size + 2 * ALIGNMENT), &mapped)
+            chunk_size = rounded + CHUNK_HEAD
+        chunk = <Chunk*>allocate_piece(<size_t>chunk_size, &mapped, dirty)
         if chunk == NULL:
             out_of_memory()
         chunk.mapped = mapped
@@ -86,15 +86,38 @@ cdef uint8_t* arena_allocate(Arena* arena, int64_t size, MemoryBudget budget) ex
         arena.chunks = chunk
         start = <uint8_t*>((<size_t>chunk + sizeof(Chunk) + ALIGNMENT - 1)
                            & ~(<size_t>ALIGNMENT - 1))
-        if chunk_size == rounded:
+        if chunk_size == rounded + CHUNK_HEAD:
             return start
         arena.free_start = start
-        arena.free_bytes = chunk_size
-        if arena.next_chunk < LARGEST_CHUNK:
+        arena.free_bytes = chunk_size - CHUNK_HEAD
+        arena.dirty = dirty[0]
+        if arena.next_chunk < <int64_t>STANDARD_PIECE:
             arena.next_chunk *= 2
     start = arena.free_start
     arena.free_start += rounded
     arena.free_bytes -= rounded
+    dirty[0] = arena.dirty
+    return start
+
+
+cdef uint8_t* arena_allocate(Arena* arena, int64_t size, MemoryBudget budget) except NULL nogil:
+    """Zeroed memory, aligned to 64 bytes; never of size 0, so a buffer pointer is never NULL."""
+    cdef int64_t rounded = (size + ALIGNMENT) & ~(<int64_t>ALIGNMENT - 1)
+    cdef bint dirty
+    cdef uint8_t* start = take_bytes(arena, rounded, &dirty, budget)
+    if dirty:
+        clear_bytes(start, <size_t>rounded)
+    return start
+
+
+cdef uint8_t* arena_reserve(Arena* arena, int64_t size, MemoryBudget budget) except NULL nogil:
+    """As :func:`arena_allocate`, for callers that write all ``size`` bytes: only what is behind
+    them is sure to be zero."""
+    cdef int64_t rounded = (size + ALIGNMENT) & ~(<int64_t>ALIGNMENT - 1)
+    cdef bint dirty
+    cdef uint8_t* start = take_bytes(arena, rounded, &dirty, budget)
+    if dirty:
+        clear_bytes(start + size, <size_t>(rounded - size))
     return start
 
 

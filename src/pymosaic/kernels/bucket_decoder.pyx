@@ -11,7 +11,7 @@ from libc.stdlib cimport calloc, free
 
 from pymosaic.kernels.arrow_abi cimport ArrowArray
 from pymosaic.kernels.arrow_export cimport (
-    Arena, BatchExport, MemoryBudget, OutputArena, arena_allocate, start_array,
+    Arena, BatchExport, MemoryBudget, OutputArena, arena_allocate, arena_reserve, start_array,
 )
 from pymosaic.kernels.catalog cimport (
     ARRAY, KIND_BOOL, KIND_BYTES, KIND_DECIMAL, KIND_DECIMAL8, KIND_FIXED1, KIND_LENGTHS,
@@ -481,7 +481,7 @@ cdef int set_validity(
     if column.non_null == 0:
         array.buffers[0] = shared_zeros(arena, size, budget)
         return 0
-    validity = arena_allocate(arena, size, budget)
+    validity = arena_reserve(arena, size, budget)
     for i in range(size):
         validity[i] = ~column.bitmap[i]
     if column.rows & 7:
@@ -600,7 +600,7 @@ cdef uint8_t* decode_fixed(
     cdef int width = output_width(node.kind), bits
     cdef int64_t i, index
     cdef uint64_t mask
-    cdef uint8_t* values = arena_allocate(arena, column.rows * width, budget)
+    cdef uint8_t* values = arena_reserve(arena, column.rows * width, budget)
     cdef uint8_t* entries
     if column.encoding == PLAIN:
         convert_values(values, column.data, column.data_size, column.non_null, node,
@@ -676,7 +676,8 @@ cdef int decode_binary(
         array.buffers[2] = array.buffers[1]
         column.data_size = 0
         return 0
-    offsets = <int32_t*>arena_allocate(arena, (column.rows + 1) * 4, budget)
+    offsets = <int32_t*>arena_reserve(arena, (column.rows + 1) * 4, budget)
+    offsets[0] = 0
     array.buffers[1] = offsets
     if column.encoding == PLAIN:
         decode_plain_binary(array, arena, budget, column, offsets, text)
@@ -770,7 +771,7 @@ cdef int decode_plain_binary(
         size = measure_any_strings(column, offsets)
     column.data_size = size
     total = offsets[column.rows]
-    out = arena_allocate(arena, total + COPY_SLACK, budget)
+    out = arena_reserve(arena, total + COPY_SLACK, budget)
     array.buffers[2] = out
     if short_lengths:
         copy_strings(out, column, offsets)
@@ -843,7 +844,7 @@ cdef int copy_entries(
                 return too_large(column)
             source += 1
         offsets[row + 1] = <int32_t>total
-    out = arena_allocate(arena, total + COPY_SLACK, budget)
+    out = arena_reserve(arena, total + COPY_SLACK, budget)
     array.buffers[2] = out
     source = 0
     for row in range(column.rows):

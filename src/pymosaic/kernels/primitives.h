@@ -27,31 +27,48 @@ static inline void copy_bytes(void *out, const void *in, size_t n) { if (n) memc
 static inline void clear_bytes(void *out, size_t n) { if (n) memset(out, 0, n); }
 static inline int compare_memory(const void *a, const void *b, size_t n) { return n ? memcmp(a, b, n) : 0; }
 
-/* Zeroed memory. Large pieces are mapped in huge pages where the system has them: touching fresh
-   4 KiB pages one by one can cost more than decoding what goes into them. *mapped is what
-   free_zeroed must be told. */
+/* Memory for arenas. Large pieces are mapped in huge pages where the system has them: touching
+   fresh 4 KiB pages one by one can cost more than decoding what goes into them. Standard pieces
+   are kept for the next arena, a few of them, in slots that are taken and filled atomically.
+   *mapped is what free_piece must be told; *dirty tells that the memory was used before. */
 #define HUGE_PAGE ((size_t)2 << 20)
-static inline void *allocate_zeroed(size_t size, size_t *mapped) {
-    *mapped = 0;
+#define STANDARD_PIECE ((size_t)4 << 20)
+#define KEPT_PIECES 16
+static void *kept_pieces[KEPT_PIECES];
+
+static inline void *map_piece(size_t wanted) {
+    uint8_t *start = (uint8_t *)mmap(NULL, wanted + HUGE_PAGE, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if ((void *)start == MAP_FAILED) return NULL;
+    size_t head = (HUGE_PAGE - ((size_t)start & (HUGE_PAGE - 1))) & (HUGE_PAGE - 1);
+    if (head) munmap(start, head);
+    munmap(start + head + wanted, HUGE_PAGE - head);
 #ifdef MADV_HUGEPAGE
-    if (size >= HUGE_PAGE && size < SIZE_MAX - 2 * HUGE_PAGE) {
-        size_t wanted = (size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
-        uint8_t *start = (uint8_t *)mmap(NULL, wanted + HUGE_PAGE, PROT_READ | PROT_WRITE,
-                                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if ((void *)start == MAP_FAILED) return NULL;
-        size_t head = (HUGE_PAGE - ((size_t)start & (HUGE_PAGE - 1))) & (HUGE_PAGE - 1);
-        if (head) munmap(start, head);
-        munmap(start + head + wanted, HUGE_PAGE - head);
-        madvise(start + head, wanted, MADV_HUGEPAGE);
-        *mapped = wanted;
-        return start + head;
-    }
+    madvise(start + head, wanted, MADV_HUGEPAGE);
 #endif
-    return calloc(1, size);
+    return start + head;
 }
-static inline void free_zeroed(void *memory, size_t mapped) {
-    if (mapped) munmap(memory, mapped);
-    else free(memory);
+static inline void *allocate_piece(size_t size, size_t *mapped, int *dirty) {
+    *mapped = 0;
+    *dirty = 0;
+    if (size < HUGE_PAGE) return calloc(1, size);
+    if (size > SIZE_MAX - 2 * HUGE_PAGE) return NULL;
+    if (size == STANDARD_PIECE)
+        for (int i = 0; i < KEPT_PIECES; i++) {
+            void *piece = __atomic_exchange_n(&kept_pieces[i], NULL, __ATOMIC_ACQ_REL);
+            if (piece) { *mapped = size; *dirty = 1; return piece; }
+        }
+    *mapped = (size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    return map_piece(*mapped);
+}
+static inline void free_piece(void *memory, size_t mapped) {
+    if (!mapped) { free(memory); return; }
+    if (mapped == STANDARD_PIECE)
+        for (int i = 0; i < KEPT_PIECES; i++) {
+            void *empty = NULL;
+            if (__atomic_compare_exchange_n(&kept_pieces[i], &empty, memory, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return;
+        }
+    munmap(memory, mapped);
 }
 
 /* n bytes to a place with 16 bytes to spare; short strings in one step where the source allows */

@@ -13,8 +13,9 @@ cdef extern from "primitives.h" nogil:
     void store_be16(uint8_t* p, uint16_t v)
     void store_be32(uint8_t* p, uint32_t v)
     void store_be64(uint8_t* p, uint64_t v)
-    void* allocate_zeroed(size_t size, size_t* mapped)
-    void free_zeroed(void* memory, size_t mapped)
+    size_t STANDARD_PIECE
+    void* allocate_piece(size_t size, size_t* mapped, bint* dirty)
+    void free_piece(void* memory, size_t mapped)
     void copy_bytes(void* out, const void* source, size_t n)
     void clear_bytes(void* out, size_t n)
     int compare_memory(const void* left, const void* right, size_t n)
