@@ -20,8 +20,9 @@ from pymosaic.kernels.catalog cimport (
 from pymosaic.kernels.primitives cimport (
     Cursor, checked_size, clear_bytes, copy_bytes, copy_string, corrupt, count_bits,
     decimal_from_be, decimal_from_i64, index_width, is_ascii, is_utf8, join_nanos, limit_exceeded,
-    load_be32, load_be64, load_le16, load_le32, load_le64, need, out_of_memory, read_byte,
-    read_varint, set_bit, swap_copy2, swap_copy4, swap_copy8, walk_strings,
+    load_be32, load_be64, load_le16, load_le32, load_le64, need, read_byte, read_varint, set_bit,
+    spread1, spread16, spread2, spread4, spread8, swap_copy2, swap_copy4, swap_copy8,
+    walk_strings,
 )
 
 import numpy as np
@@ -501,26 +502,17 @@ cdef uint8_t* shared_zeros(Arena* arena, int64_t size, MemoryBudget budget) exce
 cdef void spread(
     uint8_t* values, int width, const uint8_t* bitmap, int64_t rows, int64_t non_null
 ) noexcept nogil:
-    """Move ``non_null`` dense values to their rows, from the end, and clear the others."""
-    cdef int64_t row, source = non_null
-    for row in range(rows - 1, -1, -1):
-        if source > row:
-            # No null is left below: the rest is in place.
-            return
-        if (bitmap[row >> 3] >> (row & 7)) & 1:
-            clear_bytes(values + row * width, <size_t>width)
-        else:
-            source -= 1
-            if width == 1:
-                values[row] = values[source]
-            elif width == 2:
-                (<uint16_t*>values)[row] = (<uint16_t*>values)[source]
-            elif width == 4:
-                (<uint32_t*>values)[row] = (<uint32_t*>values)[source]
-            elif width == 8:
-                (<uint64_t*>values)[row] = (<uint64_t*>values)[source]
-            else:
-                copy_bytes(values + row * 16, values + source * 16, 16)
+    """Move ``non_null`` dense values to their rows and clear the others."""
+    if width == 1:
+        spread1(values, bitmap, rows, non_null)
+    elif width == 2:
+        spread2(values, bitmap, rows, non_null)
+    elif width == 4:
+        spread4(values, bitmap, rows, non_null)
+    elif width == 8:
+        spread8(values, bitmap, rows, non_null)
+    else:
+        spread16(values, bitmap, rows, non_null)
 
 
 cdef int convert_values(
@@ -620,12 +612,16 @@ cdef uint8_t* decode_fixed(
             index = index_at(column, i, bits, mask)
             if index >= column.entry_count:
                 bad_index(column)
-            if width == 4:
+            if width == 1:
+                values[i] = entries[index]
+            elif width == 2:
+                (<uint16_t*>values)[i] = (<uint16_t*>entries)[index]
+            elif width == 4:
                 (<uint32_t*>values)[i] = (<uint32_t*>entries)[index]
             elif width == 8:
                 (<uint64_t*>values)[i] = (<uint64_t*>entries)[index]
             else:
-                copy_bytes(values + i * width, entries + index * width, <size_t>width)
+                copy_bytes(values + 16 * i, entries + 16 * index, 16)
     if column.non_null < column.rows:
         spread(values, width, column.bitmap, column.rows, column.non_null)
     return values

@@ -109,6 +109,45 @@ static inline void swap_copy8(uint8_t *out, const uint8_t *in, size_t count) {
     for (size_t i = 0; i < count; i++) { uint64_t v; memcpy(&v, in + 8 * i, 8); v = __builtin_bswap64(v); memcpy(out + 8 * i, &v, 8); }
 }
 
+/* The loops over nulls do the same work for every row and let its bit decide only how far they
+   step: a branch would be mispredicted for every other row of a sparse column. */
+
+/* the values whose bit in `validity` (from bit `offset`) is set, byte order reversed; `out` has
+   room for one value more than there are */
+#define DEFINE_COMPACT(name, type, swap)                                                          \
+    static inline void name(uint8_t *out, const uint8_t *in, const uint8_t *validity,             \
+                            int64_t offset, int64_t count) {                                      \
+        for (int64_t i = 0; i < count; i++) {                                                     \
+            type v; memcpy(&v, in + sizeof(type) * i, sizeof(type));                              \
+            v = swap(v); memcpy(out, &v, sizeof(type));                                           \
+            int64_t bit = offset + i;                                                             \
+            out += sizeof(type) * ((validity[bit >> 3] >> (bit & 7)) & 1);                        \
+        }                                                                                         \
+    }
+#define SAME_BYTE(v) (v)
+DEFINE_COMPACT(compact1, uint8_t, SAME_BYTE)
+DEFINE_COMPACT(compact2, uint16_t, __builtin_bswap16)
+DEFINE_COMPACT(compact4, uint32_t, __builtin_bswap32)
+DEFINE_COMPACT(compact8, uint64_t, __builtin_bswap64)
+
+/* move `dense` values at the start to the rows whose bit in `nulls` is clear, clear the others */
+#define DEFINE_SPREAD(name, type)                                                                 \
+    static inline void name(type *values, const uint8_t *nulls, int64_t rows, int64_t dense) {    \
+        int64_t row = rows;                                                                       \
+        while (dense > 0 && row > dense) {                                                        \
+            row--;                                                                                \
+            type keep = (type)(((nulls[row >> 3] >> (row & 7)) & 1) - 1);                         \
+            values[row] = values[dense - 1] & keep;                                               \
+            dense += (int64_t)(keep & 1) * -1;                                                    \
+        }                                                                                         \
+        if (dense == 0) memset(values, 0, sizeof(type) * (size_t)row);                            \
+    }
+DEFINE_SPREAD(spread1, uint8_t)
+DEFINE_SPREAD(spread2, uint16_t)
+DEFINE_SPREAD(spread4, uint32_t)
+DEFINE_SPREAD(spread8, uint64_t)
+DEFINE_SPREAD(spread16, unsigned __int128)
+
 /* set bits among the first `bits` bits, least significant bit first */
 static inline int64_t count_bits(const uint8_t *p, int64_t bits) {
     int64_t total = 0, bytes = bits >> 3, i = 0;

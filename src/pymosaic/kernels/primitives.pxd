@@ -24,6 +24,19 @@ cdef extern from "primitives.h" nogil:
     void swap_copy2(uint8_t* out, const uint8_t* source, size_t count)
     void swap_copy4(uint8_t* out, const uint8_t* source, size_t count)
     void swap_copy8(uint8_t* out, const uint8_t* source, size_t count)
+    void compact1(uint8_t* out, const uint8_t* source, const uint8_t* validity, int64_t offset,
+                  int64_t count)
+    void compact2(uint8_t* out, const uint8_t* source, const uint8_t* validity, int64_t offset,
+                  int64_t count)
+    void compact4(uint8_t* out, const uint8_t* source, const uint8_t* validity, int64_t offset,
+                  int64_t count)
+    void compact8(uint8_t* out, const uint8_t* source, const uint8_t* validity, int64_t offset,
+                  int64_t count)
+    void spread1(void* values, const uint8_t* nulls, int64_t rows, int64_t dense)
+    void spread2(void* values, const uint8_t* nulls, int64_t rows, int64_t dense)
+    void spread4(void* values, const uint8_t* nulls, int64_t rows, int64_t dense)
+    void spread8(void* values, const uint8_t* nulls, int64_t rows, int64_t dense)
+    void spread16(void* values, const uint8_t* nulls, int64_t rows, int64_t dense)
     int64_t count_bits(const uint8_t* p, int64_t bits)
     bint bit_at(const uint8_t* p, int64_t i)
     void set_bit(uint8_t* p, int64_t i)

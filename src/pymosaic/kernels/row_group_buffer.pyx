@@ -23,10 +23,10 @@ from pymosaic.kernels.arrow_source cimport (
 )
 from pymosaic.kernels.catalog cimport KIND_STRING, Catalog, Node, kind_width
 from pymosaic.kernels.primitives cimport (
-    atomic_add_i64, bit_at, checked_size, clear_bytes, copy_bytes, copy_string, count_bits,
-    decimal_fits16, decimal_load, decimal_to_be, free_vector, half_to_float, is_ascii, is_utf8,
-    join_nanos, load_le64, reserve, set_bit, store_be16, store_be32, store_be64, store_varint,
-    swap_copy2, swap_copy4, swap_copy8, varint_length,
+    atomic_add_i64, bit_at, checked_size, clear_bytes, compact1, compact2, compact4, compact8,
+    copy_bytes, copy_string, count_bits, decimal_fits16, decimal_load, decimal_to_be, free_vector,
+    half_to_float, is_ascii, is_utf8, join_nanos, load_le64, reserve, set_bit, store_be16,
+    store_be32, store_be64, store_varint, swap_copy2, swap_copy4, swap_copy8,
 )
 
 from pymosaic.errors import InvalidDataError
@@ -110,11 +110,9 @@ cdef class RowGroupBuffer:
     ) except -1 nogil:
         """Note which of the next ``count`` rows are null; returns how many are not."""
         cdef ColumnBuffer* buffer = &self.buffers[node]
-        cdef int64_t i, valid = count, size, row = buffer.rows
+        cdef int64_t valid = count, size, row = buffer.rows
         if validity != NULL:
-            valid = 0
-            for i in range(count):
-                valid += bit_at(validity, offset + i)
+            valid = count_range(validity, offset, count)
         if valid < count and not self.catalog.nodes[node].nullable:
             self.refuse(node, b"a null in a column (or list element) that is declared NOT NULL")
         if valid < count or buffer.nulls.size:
@@ -123,9 +121,7 @@ cdef class RowGroupBuffer:
             clear_bytes(buffer.nulls.data + buffer.nulls.size, <size_t>(size - buffer.nulls.size))
             buffer.nulls.size = size
             if valid < count:
-                for i in range(count):
-                    if not bit_at(validity, offset + i):
-                        set_bit(buffer.nulls.data, row + i)
+                set_nulls(buffer.nulls.data, row, validity, offset, count)
         buffer.rows += count
         buffer.non_null += valid
         return valid
@@ -190,9 +186,9 @@ cdef class RowGroupBuffer:
     ) except -1 nogil:
         """Values that differ from their stored form in byte order only."""
         cdef ByteVector* data = &self.buffers[node].data
-        cdef int64_t width = field.width, i
+        cdef int64_t width = field.width
         cdef uint8_t* out
-        reserve(data, checked_size(valid, width))
+        reserve(data, checked_size(valid + 1, width))
         out = data.data + data.size
         values += base * width
         if validity == NULL:
@@ -205,25 +201,13 @@ cdef class RowGroupBuffer:
             else:
                 swap_copy8(out, values, <size_t>count)
         elif width == 1:
-            for i in range(count):
-                if bit_at(validity, base + i):
-                    out[0] = values[i]
-                    out += 1
+            compact1(out, values, validity, base, count)
         elif width == 2:
-            for i in range(count):
-                if bit_at(validity, base + i):
-                    swap_copy2(out, values + 2 * i, 1)
-                    out += 2
+            compact2(out, values, validity, base, count)
         elif width == 4:
-            for i in range(count):
-                if bit_at(validity, base + i):
-                    swap_copy4(out, values + 4 * i, 1)
-                    out += 4
+            compact4(out, values, validity, base, count)
         else:
-            for i in range(count):
-                if bit_at(validity, base + i):
-                    swap_copy8(out, values + 8 * i, 1)
-                    out += 8
+            compact8(out, values, validity, base, count)
         data.size += valid * width
         return 0
 
@@ -586,6 +570,27 @@ cdef int64_t load_index(const uint8_t* data, int64_t row, const SourceField* fie
         return ((<const int32_t*>data)[row] if field.signed_index
                 else (<const uint32_t*>data)[row])
     return (<const int64_t*>data)[row]
+
+
+cdef int64_t count_range(const uint8_t* bits, int64_t offset, int64_t count) noexcept nogil:
+    """Set bits among ``count`` from bit ``offset`` on."""
+    cdef int64_t total = count_bits(bits + (offset >> 3), (offset & 7) + count)
+    return total - count_bits(bits + (offset >> 3), offset & 7)
+
+
+cdef void set_nulls(
+    uint8_t* nulls, int64_t row, const uint8_t* validity, int64_t offset, int64_t count
+) noexcept nogil:
+    """Set the bits from ``row`` on, which are clear, where those of ``validity`` are not."""
+    cdef int64_t i = 0
+    if (row | offset) & 7 == 0:
+        for i in range(count >> 3):
+            nulls[(row >> 3) + i] = ~validity[(offset >> 3) + i]
+        i = count & ~<int64_t>7
+    while i < count:
+        if not bit_at(validity, offset + i):
+            set_bit(nulls, row + i)
+        i += 1
 
 
 cdef bint is_null(const ArrowArray* array, int64_t row) noexcept nogil:
