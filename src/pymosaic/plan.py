@@ -50,9 +50,9 @@ def plan_row_group(
     ordered = positions[slots]
     buckets = ordered * catalog.num_buckets // catalog.num_columns
     starts = np.flatnonzero(np.diff(buckets, prepend=-1))
+    stops = [*starts[1:].tolist(), len(ordered)]
     plans = []
-    for start, stop in zip(starts, [*starts[1:], len(ordered)], strict=True):
-        bucket = int(buckets[start])
+    for bucket, start, stop in zip(buckets[starts].tolist(), starts.tolist(), stops, strict=True):
         entry = index.entry(row_group, bucket) or (0, 0, 0)
         plans.append(BucketPlan(bucket, *entry, ordered[start:stop], slots[start:stop]))
     return plans

@@ -85,7 +85,7 @@ class BucketLoader:
     def __init__(self, parts: FileParts, row_group: int, plan: BucketPlan) -> None:
         self.plan = plan
         self._parts = parts
-        self._structure = f"row group {row_group}, bucket {plan.bucket}"
+        self._row_group = row_group
         self._num_rows = parts.index.row_count(row_group)
         self.decoder = BucketDecoder(parts.catalog, plan.bucket, self._num_rows)
         self._whole: memoryview | None = None
@@ -97,6 +97,10 @@ class BucketLoader:
             raise CorruptFileError(
                 "a paged bucket in a file without compression", structure=self._structure
             )
+
+    @property
+    def _structure(self) -> str:
+        return f"row group {self._row_group}, bucket {self.plan.bucket}"
 
     def retarget(self, plan: BucketPlan) -> None:
         """Ask for other columns of the same bucket; what was loaded before stays."""
@@ -136,8 +140,11 @@ class BucketLoader:
                 f"directory of {size}",
                 structure=self._structure,
             )
-        with self._located():
+        try:
             self._offsets = self.decoder.load_directory(data[:size], self.plan.compressed_size)
+        except CorruptFileError as error:
+            self._locate(error)
+            raise
         if len(data) == self.plan.compressed_size:
             for index, start, stop in self._wanted_slots():
                 self._slots[index] = data[start:stop]
@@ -166,8 +173,11 @@ class BucketLoader:
 
     def load(self) -> None:
         """Decompress what was fetched and locate the columns in it."""
-        with self._located():
+        try:
             self._load()
+        except (CorruptFileError, LimitExceededError) as error:
+            self._locate(error)
+            raise
 
     def _load(self) -> None:
         if self._whole is not None and not self.plan.paged:
@@ -181,7 +191,7 @@ class BucketLoader:
     def _decompress_bucket(self) -> bytes | memoryview:
         assert self._whole is not None
         if self._parts.compressed:
-            return decompress(self._whole, self.plan.raw_size, self._structure, self._parts.limits)
+            return decompress(self._whole, self.plan.raw_size, "bucket", self._parts.limits)
         if len(self._whole) != self.plan.raw_size:
             raise CorruptFileError(
                 f"an uncompressed bucket of {len(self._whole)} bytes declares a size of "
@@ -206,20 +216,18 @@ class BucketLoader:
 
     def decode(self, batch: BatchExport, output: OutputArena) -> None:
         """Decode the wanted columns into the batch."""
-        with self._located():
-            self.decoder.decode(batch, self.plan.positions, self.plan.slots, output)
-
-    @contextmanager
-    def _located(self) -> Iterator[None]:
-        """Errors of the kernel know the page or bucket they are in, not which one that is."""
         try:
-            yield
+            self.decoder.decode(batch, self.plan.positions, self.plan.slots, output)
         except (CorruptFileError, LimitExceededError) as error:
-            if error.structure in (None, "row group", "bucket"):
-                error.relocate(structure=self._structure)
-            elif not error.structure.startswith(self._structure):
-                error.relocate(structure=f"{self._structure}, {error.structure}")
+            self._locate(error)
             raise
+
+    def _locate(self, error: CorruptFileError | LimitExceededError) -> None:
+        """Errors of the kernel know the page or bucket they are in, not which one that is."""
+        if error.structure in (None, "row group", "bucket"):
+            error.relocate(structure=self._structure)
+        elif not error.structure.startswith(self._structure):
+            error.relocate(structure=f"{self._structure}, {error.structure}")
 
 
 class RowGroupReader:
