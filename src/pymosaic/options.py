@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from numbers import Integral
 
@@ -16,6 +16,9 @@ _U64_MAX = (1 << 64) - 1
 # What libzstd 1.5 takes; ZSTD_minCLevel() is -131072.
 _MIN_LEVEL = -131072
 _MAX_LEVEL = 22
+# A batch of this size is split unless that is forbidden; with fewer values it is not looked at.
+_HUGE_BATCH = 1 << 30
+_MANY_VALUES = 1 << 24
 
 
 def _check_int(name: str, value: object, low: int, high: int) -> None:
@@ -44,6 +47,7 @@ class WriterOptions:
     statistics: bool | tuple[str, ...] | None = None
     checksum: bool = True
     use_threads: bool = True
+    split_batches: bool | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.compression, str):
@@ -61,6 +65,8 @@ class WriterOptions:
         _check_int("page_size_threshold", self.page_size_threshold, 0, _U32_MAX)
         _check_bool("checksum", self.checksum)
         _check_bool("use_threads", self.use_threads)
+        if self.split_batches is not None:
+            _check_bool("split_batches", self.split_batches)
         if self.statistics is not None and not isinstance(self.statistics, bool):
             object.__setattr__(self, "statistics", _names("statistics", self.statistics))
 
@@ -68,6 +74,19 @@ class WriterOptions:
     def compressed(self) -> bool:
         """Whether blocks are zstd frames."""
         return self.compression == "zstd"
+
+    def pieces(self, num_values: int, batch_bytes: Callable[[], int]) -> int:
+        """How many row groups to make of a batch at least; ``batch_bytes`` takes its time.
+
+        The reference never splits a batch, and small ones are not split unless that is asked for.
+        Huge ones are, or neither we nor the reference could read them within bounds.
+        """
+        if self.split_batches is None:
+            if not self.checksum or num_values < _MANY_VALUES:
+                return 1
+            size = batch_bytes()
+            return size // self.row_group_bytes if size >= _HUGE_BATCH else 1
+        return batch_bytes() // self.row_group_bytes if self.split_batches else 1
 
     def bucket_count(self, num_columns: int) -> int:
         """The number of buckets for this many columns: at least 1, never more than columns."""

@@ -112,6 +112,9 @@ class MosaicFile:
         Where ``source``, then a path, is looked up.
     limits : Limits, optional
         Caps that the file is held to.
+    merge_gap : int, optional
+        Byte ranges at most this far apart are read as one. By default 4 KiB for local files,
+        where a read is cheap, and 1 MiB for object stores, where a request is not.
 
     Examples
     --------
@@ -130,12 +133,19 @@ class MosaicFile:
         *,
         filesystem: object = None,
         limits: Limits | None = None,
+        merge_gap: int | None = None,
     ) -> None:
         if limits is None:
             limits = Limits()
         elif not isinstance(limits, Limits):
             raise InvalidOptionError(f"limits must be a pymosaic.Limits, got {limits!r}")
+        if merge_gap is not None and (
+            not isinstance(merge_gap, Integral) or isinstance(merge_gap, bool) or merge_gap < 0
+        ):
+            raise InvalidOptionError(f"merge_gap must be an int of at least 0, got {merge_gap!r}")
         self._source = open_source(source, filesystem)
+        if merge_gap is not None:
+            self._source.merge_gap = int(merge_gap)
         self._schema: pa.Schema | None = None
         try:
             with located(self._source.name):

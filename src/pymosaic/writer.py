@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
@@ -222,7 +222,20 @@ class MosaicWriter:
         self._check_open()
         with _Aborting(self):
             for batch in _batches(_open_data(data)):
-                self._append(batch)
+                for piece in self._pieces(batch):
+                    self._append(piece)
+
+    def _pieces(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """A batch, cut where ``split_batches`` allows and its size demands it."""
+        num_rows = batch.num_rows
+        count = self._options.pieces(num_rows * batch.num_columns, lambda: batch.nbytes)
+        if count < 2 or num_rows == 0:
+            yield batch
+            return
+        # Whole bytes of validity bitmaps are copied faster.
+        step = -(-num_rows // count // 8) * 8
+        for start in range(0, num_rows, step):
+            yield batch.slice(start, step)
 
     def _append(self, batch: pa.RecordBatch) -> None:
         source = self._bind(batch.schema)
@@ -409,6 +422,7 @@ def write_table(
     statistics: bool | Iterable[str] | None = None,
     checksum: bool = True,
     use_threads: bool = True,
+    split_batches: bool | None = None,
     filesystem: object = None,
 ) -> None:
     """Write a table as a Mosaic file.
@@ -426,7 +440,8 @@ def write_table(
     num_buckets : int, optional
         Buckets that columns are spread over; 100 by default, never more than columns.
     row_group_bytes : int
-        A row group ends with the batch that brings its serialised values to this size.
+        A row group ends with the batch that brings its serialised values to this size; see
+        ``split_batches`` for batches far above it.
     max_dict_entries, max_dict_bytes : int
         What a dictionary may have; the bytes count for strings, binary, large decimals and
         nanosecond timestamps.
@@ -441,6 +456,10 @@ def write_table(
         that its way of comparing NaN spoils (readers of this package take them for unknown).
     use_threads : bool
         Encode and compress buckets on several threads.
+    split_batches : bool, optional
+        Whether a batch of several times ``row_group_bytes`` becomes several row groups, so that
+        memory stays bounded when it is written and read. By default batches of a GiB and more
+        are split; with ``checksum=False`` none is, as in the reference.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
         Where ``where``, then a path, is looked up.
 
@@ -465,5 +484,6 @@ def write_table(
         statistics=statistics,
         checksum=checksum,
         use_threads=use_threads,
+        split_batches=split_batches,
     ) as writer:
         writer.write(data)

@@ -65,6 +65,7 @@ WRITER_DEFAULTS = {
     "statistics": None,
     "checksum": True,
     "use_threads": True,
+    "split_batches": None,
 }
 
 
@@ -112,7 +113,7 @@ def test_limits() -> None:
             pymosaic.read_table,
             "source, *, columns, filters, use_threads, filesystem, limits",
         ),
-        (pymosaic.MosaicFile, "source, *, filesystem, limits"),
+        (pymosaic.MosaicFile, "source, *, filesystem, limits, merge_gap"),
         (pymosaic.MosaicFile.read, "self, columns, filters, use_threads"),
         (pymosaic.MosaicFile.read_row_group, "self, row_group, columns, use_threads"),
         (
