@@ -21,7 +21,8 @@ from pymosaic.format.block import Compressor
 from pymosaic.format.footer import Footer
 from pymosaic.format.row_group_index import BucketEntry
 from pymosaic.kernels.arrow_source import ArrowSource, bind, catalog_from_arrow
-from pymosaic.kernels.bucket_encoder import BucketEncoder, statistics
+from pymosaic.kernels.bucket_encoder import BucketEncoder
+from pymosaic.kernels.column_statistics import statistics
 from pymosaic.kernels.row_group_buffer import RowGroupBuffer
 from pymosaic.limits import Limits
 from pymosaic.options import WriterOptions

@@ -14,7 +14,7 @@ from libc.stdlib cimport calloc, free, malloc
 from pymosaic.kernels.arrow_abi cimport ARROW_FLAG_NULLABLE, ArrowArray, ArrowSchema
 from pymosaic.kernels.catalog cimport (
     ARRAY, BIGINT, BINARY, BOOLEAN, BYTES, CHAR, DATE, DECIMAL, DOUBLE, FLOAT, INTEGER, MAP,
-    SMALLINT, STRING, TIME, TIMESTAMP, TIMESTAMP_LTZ, TINYINT, VARBINARY, VARCHAR, Catalog, Node,
+    SMALLINT, STRING, TIME, TINYINT, VARBINARY, VARCHAR, Catalog, Node,
 )
 from pymosaic.kernels.primitives cimport (
     STANDARD_PIECE, allocate_piece, atomic_add_i64, checked_size, clear_bytes, copy_bytes, free_piece, limit_exceeded,

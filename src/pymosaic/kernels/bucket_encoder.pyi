@@ -28,6 +28,3 @@ class BucketEncoder:
 
     def release(self) -> None:
         """Free the row group's memory for this bucket."""
-
-def statistics(rows: RowGroupBuffer, position: int, nan_first: bool) -> bytes:
-    """A column's statistics entry: null count, and min and max if a value is there."""

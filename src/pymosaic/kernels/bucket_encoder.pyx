@@ -5,27 +5,20 @@ The choices are the format's own and exact: a file is the same to the byte whoev
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdint cimport int64_t, uint32_t, uint8_t
+from libc.stdlib cimport calloc, free
 
-from pymosaic.kernels.catalog cimport (
-    ARRAY, DOUBLE, FLOAT, KIND_BOOL, KIND_FIXED1, KIND_FIXED2, KIND_NANOS, KIND_STRING, Catalog,
-    Node, has_statistics, kind_width,
+from pymosaic.kernels.catalog cimport ALL_NULL, CONST, Catalog, DICT, Node, PLAIN, kind_width
+from pymosaic.kernels.dictionary cimport (
+    Scratch, free_scratch, pack_indices, track,
 )
 from pymosaic.kernels.primitives cimport (
-    ByteVector, append_bytes, append_varint, checked_size, clear_bytes, compare_memory,
-    copy_bytes, free_vector, index_width, load_be16, load_be32, load_be64, load_le64,
-    out_of_memory, reserve, store_varint, varint_length,
+    ByteVector, append_bytes, clear_bytes, compare_memory, copy_bytes, free_vector, index_width,
+    store_varint, varint_length,
 )
-from pymosaic.kernels.row_group_buffer cimport ColumnBuffer, RowGroupBuffer
+from pymosaic.kernels.row_group_buffer cimport ColumnBuffer, RowGroupBuffer, serialised_length
 
 from pymosaic.errors import LimitExceededError
-
-cdef enum Encoding:
-    PLAIN = 0
-    CONST = 1
-    DICT = 2
-    ALL_NULL = 3
 
 cdef enum:
     MAX_PAGED_CHILDREN = 0xFFFF
@@ -39,190 +32,6 @@ cdef struct EncodedColumn:
     int64_t entry_count    # DICT
     ByteVector entries     # DICT: entries back to back
     ByteVector indices     # DICT: bit-packed
-
-
-cdef struct Scratch:
-    # Dictionary tracking of one column at a time; memory is kept from column to column.
-    int32_t* slots         # 0 free, else entry + 1
-    int64_t num_slots      # a power of two
-    uint64_t* keys         # fixed width: the value; else its hash
-    int64_t* starts        # variable width: where the entry lies in the column's data
-    int64_t* lengths
-    int64_t entries_capacity
-    uint32_t* indices
-    int64_t indices_capacity
-
-
-cdef inline uint64_t mix(uint64_t value) noexcept nogil:
-    value ^= value >> 32
-    value *= <uint64_t>0x9E3779B97F4A7C15
-    return value ^ (value >> 29)
-
-
-cdef inline uint64_t hash_bytes(const uint8_t* data, int64_t length) noexcept nogil:
-    cdef uint64_t result = <uint64_t>length * <uint64_t>0xD6E8FEB86659FD93, tail = 0
-    cdef int64_t i = 0
-    while i + 8 <= length:
-        result = mix(result ^ load_le64(data + i))
-        i += 8
-    if i < length:
-        copy_bytes(&tail, data + i, <size_t>(length - i))
-        result = mix(result ^ tail)
-    return result
-
-
-cdef int grow_entries(Scratch* scratch) except -1 nogil:
-    cdef int64_t capacity = scratch.entries_capacity * 2 if scratch.entries_capacity else 256
-    cdef void* memory
-    memory = realloc(scratch.keys, <size_t>checked_size(capacity, 8))
-    if memory == NULL:
-        return out_of_memory()
-    scratch.keys = <uint64_t*>memory
-    memory = realloc(scratch.starts, <size_t>checked_size(capacity, 8))
-    if memory == NULL:
-        return out_of_memory()
-    scratch.starts = <int64_t*>memory
-    memory = realloc(scratch.lengths, <size_t>checked_size(capacity, 8))
-    if memory == NULL:
-        return out_of_memory()
-    scratch.lengths = <int64_t*>memory
-    scratch.entries_capacity = capacity
-    return 0
-
-
-cdef int rebuild_slots(
-    Scratch* scratch, int64_t count, int64_t num_slots, bint fixed
-) except -1 nogil:
-    """An empty table of ``num_slots``, then the first ``count`` entries put in."""
-    cdef int64_t entry
-    cdef uint64_t place
-    if num_slots != scratch.num_slots:
-        free(scratch.slots)
-        scratch.num_slots = 0
-        scratch.slots = <int32_t*>malloc(<size_t>checked_size(num_slots, sizeof(int32_t)))
-        if scratch.slots == NULL:
-            return out_of_memory()
-        scratch.num_slots = num_slots
-    clear_bytes(scratch.slots, <size_t>num_slots * sizeof(int32_t))
-    for entry in range(count):
-        place = (mix(scratch.keys[entry]) if fixed
-                 else scratch.keys[entry]) & <uint64_t>(num_slots - 1)
-        while scratch.slots[place]:
-            place = (place + 1) & <uint64_t>(num_slots - 1)
-        scratch.slots[place] = <int32_t>(entry + 1)
-    return 0
-
-
-cdef inline bint may_win(
-    int64_t count, int64_t entry_bytes, int64_t non_null, int64_t plain
-) noexcept nogil:
-    """Whether a dictionary of this many entries beats PLAIN; more entries only cost more."""
-    return (varint_length(<uint32_t>count) + entry_bytes
-            + (non_null * index_width(count) + 7) // 8) < plain
-
-
-cdef int64_t track(
-    Scratch* scratch, const ColumnBuffer* buffer, int width, int64_t max_entries, int64_t max_bytes
-) except -1 nogil:
-    """Number of dictionary entries with their indices in ``scratch``; 0 if PLAIN is chosen.
-
-    ``width`` is 0 for values that carry their length. The byte budget holds for those and for
-    12-byte values only.
-    """
-    cdef const uint8_t* data = buffer.data.data
-    cdef const uint8_t* value
-    cdef int64_t plain = buffer.data.size, position = 0, count = 0, entry_bytes = 0, i, length
-    cdef bint fixed = 0 < width <= 8
-    cdef uint64_t key = 0, place
-    cdef int32_t slot
-    cdef uint32_t* indices
-    if buffer.non_null > scratch.indices_capacity:
-        indices = <uint32_t*>realloc(
-            scratch.indices, <size_t>checked_size(buffer.non_null, sizeof(uint32_t)))
-        if indices == NULL:
-            return out_of_memory()
-        scratch.indices = indices
-        scratch.indices_capacity = buffer.non_null
-    if scratch.num_slots == 0 or scratch.num_slots > 1024:
-        rebuild_slots(scratch, 0, 1024, fixed)
-    else:
-        rebuild_slots(scratch, 0, scratch.num_slots, fixed)
-    for i in range(buffer.non_null):
-        value = data + position
-        if fixed:
-            length = width
-            key = 0
-            copy_bytes(&key, value, <size_t>width)
-            place = mix(key)
-        else:
-            length = width if width else serialised_length(value)
-            key = hash_bytes(value, length)
-            place = key
-        position += length
-        place &= <uint64_t>(scratch.num_slots - 1)
-        while True:
-            slot = scratch.slots[place]
-            if slot == 0:
-                break
-            slot -= 1
-            if scratch.keys[slot] == key and (fixed or (
-                    scratch.lengths[slot] == length
-                    and compare_memory(data + scratch.starts[slot], value, <size_t>length) == 0)):
-                break
-            place = (place + 1) & <uint64_t>(scratch.num_slots - 1)
-        if scratch.slots[place] == 0:
-            if count >= max_entries:
-                return 0
-            entry_bytes += length
-            if not fixed and entry_bytes > max_bytes:
-                return 0
-            if count == scratch.entries_capacity:
-                grow_entries(scratch)
-            scratch.keys[count] = key
-            scratch.starts[count] = value - data
-            scratch.lengths[count] = length
-            slot = <int32_t>count
-            count += 1
-            if not may_win(count, entry_bytes, buffer.non_null, plain):
-                return 0
-            scratch.slots[place] = <int32_t>count
-            if count * 2 > scratch.num_slots:
-                rebuild_slots(scratch, count, scratch.num_slots * 4, fixed)
-        scratch.indices[i] = <uint32_t>slot
-    return count
-
-
-cdef inline int64_t serialised_length(const uint8_t* value) noexcept nogil:
-    """Bytes of a value with its varint length, in data that we serialised ourselves."""
-    cdef uint32_t length = 0
-    cdef int shift = 0, i = 0
-    while value[i] >= 0x80:
-        length |= <uint32_t>(value[i] & 0x7F) << shift
-        shift += 7
-        i += 1
-    length |= <uint32_t>value[i] << shift
-    return <int64_t>length + i + 1
-
-
-cdef int pack_indices(
-    ByteVector* out, const uint32_t* indices, int64_t count, int width
-) except -1 nogil:
-    cdef uint64_t bits = 0
-    cdef int filled = 0
-    cdef int64_t i
-    reserve(out, (count * width + 7) // 8 + 8)
-    for i in range(count):
-        bits |= <uint64_t>indices[i] << filled
-        filled += width
-        while filled >= 8:
-            out.data[out.size] = <uint8_t>bits
-            out.size += 1
-            bits >>= 8
-            filled -= 8
-    if filled:
-        out.data[out.size] = <uint8_t>bits
-        out.size += 1
-    return 0
 
 
 cdef int choose(
@@ -319,11 +128,7 @@ cdef class BucketEncoder:
                            max_entries, max_bytes)
                     child += 1
         finally:
-            free(scratch.slots)
-            free(scratch.keys)
-            free(scratch.starts)
-            free(scratch.lengths)
-            free(scratch.indices)
+            free_scratch(&scratch)
         return 0
 
     cdef int64_t body_size(self, const EncodedColumn* column) noexcept nogil:
@@ -503,122 +308,3 @@ cdef uint8_t* put_data(uint8_t* out, const EncodedColumn* column) noexcept nogil
         copy_bytes(out, column.indices.data, <size_t>column.indices.size)
         return out + column.indices.size
     return out
-
-
-cdef inline int compare_values(
-    const Node* node, const uint8_t* left, const uint8_t* right
-) noexcept nogil:
-    """-1, 0 or 1 for two serialised fixed-width values; 0 where either is NaN."""
-    cdef float f, g
-    cdef double d, e
-    cdef uint32_t narrow
-    cdef uint64_t wide
-    cdef int64_t a, b
-    if node.type_id == FLOAT:
-        narrow = load_be32(left)
-        copy_bytes(&f, &narrow, 4)
-        narrow = load_be32(right)
-        copy_bytes(&g, &narrow, 4)
-        return (f > g) - (f < g)
-    if node.type_id == DOUBLE:
-        wide = load_be64(left)
-        copy_bytes(&d, &wide, 8)
-        wide = load_be64(right)
-        copy_bytes(&e, &wide, 8)
-        return (d > e) - (d < e)
-    if node.kind == KIND_BOOL or node.kind == KIND_FIXED1:
-        a = <signed char>left[0]
-        b = <signed char>right[0]
-    elif node.kind == KIND_FIXED2:
-        a = <short>load_be16(left)
-        b = <short>load_be16(right)
-    elif kind_width(node.kind) == 4:
-        a = <int32_t>load_be32(left)
-        b = <int32_t>load_be32(right)
-    else:
-        a = <int64_t>load_be64(left)
-        b = <int64_t>load_be64(right)
-        if a == b and node.kind == KIND_NANOS:
-            a = load_be32(left + 8)
-            b = load_be32(right + 8)
-    return (a > b) - (a < b)
-
-
-cdef inline bint is_nan(const Node* node, const uint8_t* value) noexcept nogil:
-    if node.type_id == FLOAT:
-        return (load_be32(value) & 0x7FFFFFFF) > 0x7F800000
-    if node.type_id == DOUBLE:
-        return (load_be64(value) & <uint64_t>0x7FFFFFFFFFFFFFFF) > <uint64_t>0x7FF0000000000000
-    return False
-
-
-def statistics(RowGroupBuffer rows not None, int64_t position, bint nan_first):
-    """A column's statistics entry: null count, and min and max if a value is there.
-
-    ``nan_first`` repeats the reference, where a NaN that comes first stays min and max. Otherwise
-    NaN is left out, and stands only where there is nothing else.
-    """
-    cdef Catalog catalog = rows.catalog
-    if not 0 <= position < catalog.num_columns:
-        raise IndexError("column out of range")
-    cdef Node* node = &catalog.nodes[catalog.column_nodes[position]]
-    cdef ColumnBuffer* buffer = &rows.buffers[catalog.column_nodes[position]]
-    cdef const uint8_t* value = buffer.data.data
-    cdef const uint8_t* least = value
-    cdef const uint8_t* greatest = value
-    cdef int64_t i, length, least_length = 0, greatest_length = 0, offset
-    cdef int width = kind_width(node.kind), order
-    cdef bint replace
-    cdef ByteVector out = ByteVector(NULL, 0, 0)
-    if not has_statistics(node):
-        raise ValueError("the format keeps no statistics for this type")
-    with nogil:
-        for i in range(buffer.non_null):
-            length = width if width else serialised_length(value)
-            if i == 0:
-                least_length = greatest_length = length
-            elif width:
-                if not nan_first and is_nan(node, least) and not is_nan(node, value):
-                    least = greatest = value
-                else:
-                    if compare_values(node, value, least) < 0:
-                        least = value
-                    if compare_values(node, value, greatest) > 0:
-                        greatest = value
-            else:
-                if compare_strings(value, length, least, least_length) < 0:
-                    least = value
-                    least_length = length
-                if compare_strings(value, length, greatest, greatest_length) > 0:
-                    greatest = value
-                    greatest_length = length
-            value += length
-        append_varint(&out, <uint32_t>(buffer.rows - buffer.non_null))
-        if buffer.non_null:
-            append_bytes(&out, least, least_length)
-            append_bytes(&out, greatest, greatest_length)
-    try:
-        return <bytes>out.data[:out.size]
-    finally:
-        free_vector(&out)
-
-
-cdef int compare_strings(
-    const uint8_t* left, int64_t left_length, const uint8_t* right, int64_t right_length
-) noexcept nogil:
-    """Compare two serialised strings by their bytes, without the varint lengths."""
-    cdef int64_t common
-    cdef int result
-    while left[0] >= 0x80:
-        left += 1
-        left_length -= 1
-    while right[0] >= 0x80:
-        right += 1
-        right_length -= 1
-    left_length -= 1
-    right_length -= 1
-    common = left_length if left_length < right_length else right_length
-    result = compare_memory(left + 1, right + 1, <size_t>common)
-    if result:
-        return result
-    return (left_length > right_length) - (left_length < right_length)

@@ -28,6 +28,14 @@ cdef enum TypeId:
     MAP = 19
 
 
+# How a physical column is encoded in a row group.
+cdef enum Encoding:
+    PLAIN = 0
+    CONST = 1
+    DICT = 2
+    ALL_NULL = 3
+
+
 # How a physical column's values are stored.
 cdef enum Kind:
     KIND_BOOL = 0        # 1 byte, any non-zero is true

@@ -199,7 +199,6 @@ static inline int decimal_fits(__int128 value, int precision) {
     for (int i = 0; i < precision; i++) limit *= 10;
     return magnitude < limit;
 }
-static inline int decimal_fits_i64(int64_t value, int precision) { return decimal_fits((__int128)value, precision); }
 /* sign-extend 0..16 big-endian bytes into 16 little-endian bytes; 0 if beyond the precision */
 static inline int decimal_from_be(uint8_t *out, const uint8_t *in, size_t n, int precision) {
     unsigned __int128 v = (n && (in[0] & 0x80)) ? ~(unsigned __int128)0 : 0;

@@ -43,7 +43,6 @@ cdef extern from "primitives.h" nogil:
     int64_t atomic_add_i64(int64_t* p, int64_t v)
     bint is_ascii(const uint8_t* p, size_t n)
     bint is_utf8(const uint8_t* p, size_t n)
-    bint decimal_fits_i64(int64_t value, int precision)
     bint decimal_from_be(uint8_t* out, const uint8_t* source, size_t n, int precision)
     bint decimal_from_i64(uint8_t* out, int64_t value, int precision)
     bint decimal_load(uint8_t* out, const uint8_t* source, int64_t width)

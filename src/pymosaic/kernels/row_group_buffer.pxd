@@ -1,6 +1,6 @@
 """The rows of the row group being written: each physical column's values, serialised."""
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from pymosaic.kernels.arrow_abi cimport ArrowArray
 from pymosaic.kernels.arrow_source cimport ArrowSource, SourceField
@@ -14,6 +14,18 @@ cdef struct ColumnBuffer:
     int64_t rows
     int64_t non_null
     int64_t payload      # bytes of strings without their lengths
+
+
+cdef inline int64_t serialised_length(const uint8_t* value) noexcept nogil:
+    """Bytes of a value with its varint length, in data that we serialised ourselves."""
+    cdef uint32_t length = 0
+    cdef int shift = 0, i = 0
+    while value[i] >= 0x80:
+        length |= <uint32_t>(value[i] & 0x7F) << shift
+        shift += 7
+        i += 1
+    length |= <uint32_t>value[i] << shift
+    return <int64_t>length + i + 1
 
 
 cdef class RowGroupBuffer:

@@ -1,0 +1,1 @@
+"""The values of one physical column -> Arrow buffers; for other kernels only."""

@@ -1,0 +1,1 @@
+"""Dictionary tracking; for other kernels only."""
