@@ -3,6 +3,7 @@
 from importlib.metadata import version as _version
 
 from pymosaic.errors import (
+    ClosedError,
     ColumnNotFoundError,
     CorruptFileError,
     InvalidDataError,
@@ -10,7 +11,6 @@ from pymosaic.errors import (
     LimitExceededError,
     MosaicError,
     UnsupportedFeatureError,
-    WriterClosedError,
 )
 from pymosaic.limits import Limits
 from pymosaic.metadata import BucketMetadata, ColumnMetadata, FileMetadata, RowGroupMetadata
@@ -22,6 +22,7 @@ __version__ = _version("pymosaic")
 
 __all__ = [
     "BucketMetadata",
+    "ClosedError",
     "ColumnMetadata",
     "ColumnNotFoundError",
     "ColumnStatistics",
@@ -36,7 +37,6 @@ __all__ = [
     "MosaicWriter",
     "RowGroupMetadata",
     "UnsupportedFeatureError",
-    "WriterClosedError",
     "__version__",
     "read_metadata",
     "read_schema",

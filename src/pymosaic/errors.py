@@ -9,7 +9,7 @@ LimitExceededError     ValueError           the file (or data) is larger than ``
 ColumnNotFoundError    KeyError             the caller named a column that is not there
 InvalidDataError       ValueError           the caller's data does not fit the schema
 InvalidOptionError     ValueError           the caller gave an option a wrong value
-WriterClosedError      ValueError           the caller used a closed or aborted writer
+ClosedError      ValueError           the caller used a closed or aborted writer
 ====================== ==================== ==========================================
 
 I/O exceptions of the caller's own files and file systems are never wrapped.
@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 __all__ = [
+    "ClosedError",
     "ColumnNotFoundError",
     "CorruptFileError",
     "InvalidDataError",
@@ -28,7 +29,6 @@ __all__ = [
     "LimitExceededError",
     "MosaicError",
     "UnsupportedFeatureError",
-    "WriterClosedError",
     "located",
 ]
 
@@ -100,7 +100,7 @@ class InvalidOptionError(MosaicError, ValueError):
     """An option has a wrong type or value; the message names the option."""
 
 
-class WriterClosedError(MosaicError, ValueError):
+class ClosedError(MosaicError, ValueError):
     """The writer or file is closed, or a failed batch has aborted it."""
 
 

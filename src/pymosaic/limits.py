@@ -10,6 +10,8 @@ __all__ = ["MAX_NESTING_DEPTH", "Limits"]
 
 # Arrow itself takes 64 levels, of which a map is two.
 MAX_NESTING_DEPTH = 30
+# Types are read by recursion, which the stack bounds.
+_DEEPEST_LIMIT = 1000
 
 _MIB = 1 << 20
 _GIB = 1 << 30
@@ -27,7 +29,7 @@ class Limits:
     max_block_bytes : int
         Decompressed size of one block: schema, monolithic bucket or page.
     max_index_bytes : int
-        Size of the row group index on disk.
+        Size of the row group index, and of the schema block, on disk.
     max_columns : int
         Number of columns, nested ones included.
     max_name_bytes : int
@@ -35,9 +37,11 @@ class Limits:
     max_names_bytes : int
         Total length of all column names after decoding.
     max_nesting_depth : int
-        Depth of ARRAY and MAP types.
+        Depth of ARRAY and MAP types; 1000 at most.
     max_row_group_bytes : int
         Arrow memory that decoding one row group may take.
+    max_table_bytes : int
+        Arrow memory that reading a whole table may take.
 
     Examples
     --------
@@ -53,6 +57,7 @@ class Limits:
     max_names_bytes: int = 512 * _MIB
     max_nesting_depth: int = MAX_NESTING_DEPTH
     max_row_group_bytes: int = 8 * _GIB
+    max_table_bytes: int = 1024 * _GIB
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -61,3 +66,8 @@ class Limits:
                 raise InvalidOptionError(
                     f"Limits.{field.name} must be an int from 1 to 2**62 - 1, got {value!r}"
                 )
+        if self.max_nesting_depth > _DEEPEST_LIMIT:
+            raise InvalidOptionError(
+                f"Limits.max_nesting_depth must be at most {_DEEPEST_LIMIT}, "
+                f"got {self.max_nesting_depth}"
+            )

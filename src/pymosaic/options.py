@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
 
@@ -16,9 +16,10 @@ _U64_MAX = (1 << 64) - 1
 # What libzstd 1.5 takes; ZSTD_minCLevel() is -131072.
 _MIN_LEVEL = -131072
 _MAX_LEVEL = 22
-# A batch of this size is split unless that is forbidden; with fewer values it is not looked at.
+# What is split by default. A column must fit a block of 512 MiB: half of it leaves room, since the
+# size of a batch is estimated.
+_HUGE_COLUMN = 256 << 20
 _HUGE_BATCH = 1 << 30
-_MANY_VALUES = 1 << 24
 
 
 def _check_int(name: str, value: object, low: int, high: int) -> None:
@@ -75,18 +76,20 @@ class WriterOptions:
         """Whether blocks are zstd frames."""
         return self.compression == "zstd"
 
-    def pieces(self, num_values: int, batch_bytes: Callable[[], int]) -> int:
-        """How many row groups to make of a batch at least; ``batch_bytes`` takes its time.
+    def pieces(self, total_bytes: int, largest_column_bytes: int) -> int:
+        """How many row groups to make of a batch of this size, at least.
 
-        The reference never splits a batch, and small ones are not split unless that is asked for.
-        Huge ones are, or neither we nor the reference could read them within bounds.
+        The reference never splits a batch, and neither do we unless that is asked for, or the
+        batch is so large that a column would not fit a block, or readers would need too much
+        memory for one row group.
         """
-        if self.split_batches is None:
-            if not self.checksum or num_values < _MANY_VALUES:
-                return 1
-            size = batch_bytes()
-            return size // self.row_group_bytes if size >= _HUGE_BATCH else 1
-        return batch_bytes() // self.row_group_bytes if self.split_batches else 1
+        splits = self.split_batches
+        if splits is None:
+            huge = largest_column_bytes >= _HUGE_COLUMN or total_bytes >= _HUGE_BATCH
+            splits = self.checksum and huge
+        if not splits:
+            return 1
+        return max(total_bytes // self.row_group_bytes, -(-largest_column_bytes // _HUGE_COLUMN), 1)
 
     def bucket_count(self, num_columns: int) -> int:
         """The number of buckets for this many columns: at least 1, never more than columns."""

@@ -19,7 +19,7 @@ from pymosaic.errors import ColumnNotFoundError, InvalidOptionError
 
 __all__ = ["ColumnCatalog", "Positions", "resolve_columns"]
 
-Positions = npt.NDArray[np.intp]
+Positions = npt.NDArray[np.int64]
 
 _GLOB_CHARACTER = re.compile(r"[*?\[]")
 # How much of a failed selection an error message tells.
@@ -102,7 +102,7 @@ def resolve_columns(
     ...
     ...     def find_many(self, names):
     ...         known = {"age": 0, "temp_a": 1, "temp_b": 2}
-    ...         return np.array([known.get(name, -1) for name in names], np.intp)
+    ...         return np.array([known.get(name, -1) for name in names], np.int64)
     ...
     ...     def prefix_range(self, prefix):
     ...         return (1, 3) if "temp_".startswith(prefix) else (0, 0)
@@ -113,9 +113,9 @@ def resolve_columns(
     [0, 2, 1]
     """
     if columns is None:
-        return np.asarray(catalog.original_order(), np.intp)
+        return np.asarray(catalog.original_order(), np.int64)
     entries = _check_entries(columns, option)
-    positions = np.asarray(catalog.find_many(entries), np.intp)
+    positions = np.asarray(catalog.find_many(entries), np.int64)
     unknown = np.flatnonzero(positions < 0)
     if len(unknown):
         positions = _expand_patterns(entries, positions, unknown, catalog, option)
@@ -180,12 +180,12 @@ class _Scanner:
         """Return the matching positions in original order; none for a text without wildcards."""
         wildcard = _GLOB_CHARACTER.search(pattern)
         if wildcard is None:
-            return np.empty(0, np.intp)
+            return np.empty(0, np.int64)
         prefix, rest = pattern[: wildcard.start()], pattern[wildcard.start() :]
         everything = (0, self._catalog.num_columns)
         run = self._catalog.prefix_range(prefix) if prefix else everything
         if run is not None and rest == "*":
-            return self._in_original_order(np.arange(*run, dtype=np.intp))
+            return self._in_original_order(np.arange(*run, dtype=np.int64))
         start, stop = everything if run is None else run
         matches = re.compile(fnmatch.translate(pattern)).match
         found = [
@@ -193,7 +193,7 @@ class _Scanner:
             for position, name in enumerate(self._names(start, stop), start)
             if matches(name)
         ]
-        return self._in_original_order(np.array(found, np.intp))
+        return self._in_original_order(np.array(found, np.int64))
 
     def _names(self, start: int, stop: int) -> list[str]:
         if (start, stop) != (0, self._catalog.num_columns):
@@ -207,7 +207,7 @@ class _Scanner:
             return positions
         if self._original_rank is None:
             order = self._catalog.original_order()
-            self._original_rank = np.empty(len(order), np.intp)
+            self._original_rank = np.empty(len(order), np.int64)
             self._original_rank[order] = np.arange(len(order))
         return positions[np.argsort(self._original_rank[positions])]
 
@@ -286,7 +286,7 @@ class _PairIndex:
     def __init__(self, names: list[str]) -> None:
         self._names = names
         texts = [_ranked_text(name) for name in names]
-        self._lengths = np.fromiter(map(len, texts), np.intp, len(texts))
+        self._lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         self._starts = np.cumsum(self._lengths) - self._lengths
         self._pairs = _pairs(b"".join(texts) + b"\n")
 

@@ -23,10 +23,11 @@ from pymosaic.errors import (
 from pymosaic.filters import Filter, parse_filters
 from pymosaic.format import row_group_index, schema_block
 from pymosaic.format.footer import FOOTER_SIZE, Footer
+from pymosaic.kernels.arrow_export import MemoryBudget
 from pymosaic.limits import Limits
 from pymosaic.metadata import FileMetadata
-from pymosaic.projection import resolve_columns
-from pymosaic.row_group_reader import FileParts, Positions, RowGroupReader, arrow_schema
+from pymosaic.projection import Positions, resolve_columns
+from pymosaic.row_group_reader import FileParts, RowGroupReader, arrow_schema
 from pymosaic.source import Source, SourceLike, open_source
 from pymosaic.statistics import ColumnStatistics, make_statistics
 
@@ -245,18 +246,25 @@ class MosaicFile:
     ) -> pa.Table:
         """Read columns and rows of the whole file; see :func:`pymosaic.read_table`."""
         positions = self._resolve(columns)
-        return self._table(positions, self._batches(positions, filters, None, use_threads))
+        return self._table(positions, filters, None, use_threads)
 
     def read_row_group(
         self, row_group: int, columns: Iterable[str] | None = None, use_threads: bool = True
     ) -> pa.Table:
         """Read columns of one row group."""
         positions = self._resolve(columns)
-        return self._table(positions, self._batches(positions, None, [row_group], use_threads))
+        return self._table(positions, None, [row_group], use_threads)
 
-    def _table(self, positions: Positions, batches: Iterator[pa.RecordBatch]) -> pa.Table:
-        read = list(batches)
-        return pa.Table.from_batches(read, None if read else self._arrow_schema(positions))
+    def _table(
+        self,
+        positions: Positions,
+        filters: object,
+        row_groups: Iterable[int] | None,
+        use_threads: bool,
+    ) -> pa.Table:
+        budget = MemoryBudget(self._parts.limits.max_table_bytes)
+        batches = list(self._batches(positions, filters, row_groups, use_threads, budget))
+        return pa.Table.from_batches(batches, None if batches else self._arrow_schema(positions))
 
     def iter_batches(
         self,
@@ -291,7 +299,7 @@ class MosaicFile:
         return reader.__arrow_c_stream__(requested_schema)
 
     def _resolve(self, columns: Iterable[str] | None, option: str = "columns") -> Positions:
-        return resolve_columns(columns, self._parts.catalog, option).astype(np.int64, copy=False)
+        return resolve_columns(columns, self._parts.catalog, option)
 
     def _batches(
         self,
@@ -299,6 +307,7 @@ class MosaicFile:
         filters: object,
         row_groups: Iterable[int] | None,
         use_threads: bool,
+        budget: MemoryBudget | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Check the request now, then read one row group after the other."""
         if isinstance(row_groups, Integral):
@@ -311,7 +320,7 @@ class MosaicFile:
             self._parts.index.row_count(row_group)
         parsed = parse_filters(filters)
         row_filter = None if parsed is None else _RowFilter(self, parsed)
-        return self._generate(positions, row_filter, wanted, use_threads)
+        return self._generate(positions, row_filter, wanted, use_threads, budget)
 
     def _generate(
         self,
@@ -319,10 +328,11 @@ class MosaicFile:
         row_filter: _RowFilter | None,
         row_groups: Iterable[int],
         use_threads: bool,
+        budget: MemoryBudget | None,
     ) -> Iterator[pa.RecordBatch]:
         for row_group in row_groups:
             with located(self._source.name):
-                reader = RowGroupReader(self._parts, row_group, use_threads)
+                reader = RowGroupReader(self._parts, row_group, use_threads, budget)
                 if reader.num_rows == 0:
                     continue
                 if row_filter is None:

@@ -19,17 +19,18 @@ import pyarrow as pa
 
 from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
 from pymosaic.format.block import decompress
+from pymosaic.format.varint import decode_varint
 from pymosaic.kernels.arrow_export import BatchExport, MemoryBudget, OutputArena, export_schema
 from pymosaic.kernels.bucket_decoder import BucketDecoder
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.row_group_index import RowGroupIndex
 from pymosaic.limits import Limits
 from pymosaic.plan import BucketPlan, plan_row_group
+from pymosaic.projection import Positions
 from pymosaic.threads import num_threads, ordered_map, split_evenly
 
-__all__ = ["BucketLoader", "FileParts", "Positions", "RowGroupReader", "arrow_schema"]
+__all__ = ["BucketLoader", "FileParts", "RowGroupReader", "arrow_schema"]
 
-Positions: TypeAlias = npt.NDArray[np.int64]
 Fetch: TypeAlias = Callable[[Sequence[tuple[int, int]]], list[memoryview]]
 
 # Below this many compressed bytes, handing work to threads costs more than it saves.
@@ -202,13 +203,8 @@ class BucketLoader:
 
     def _decompress_slot(self, index: int, slot: memoryview) -> bytes:
         structure = f"{self._structure}, slot {index}"
-        declared_size = shift = 0
-        for place, byte in enumerate(slot[:5]):
-            declared_size |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return decompress(slot[place + 1 :], declared_size, structure, self._parts.limits)
-        raise CorruptFileError("a slot does not start with a varint", structure=structure, offset=0)
+        declared_size, start = decode_varint(slot, structure)
+        return decompress(slot[start:], declared_size, structure, self._parts.limits)
 
     def release(self) -> None:
         """Let go of the bucket's bytes."""
@@ -233,12 +229,18 @@ class BucketLoader:
 class RowGroupReader:
     """Reads columns of one row group."""
 
-    def __init__(self, parts: FileParts, row_group: int, use_threads: bool) -> None:
+    def __init__(
+        self,
+        parts: FileParts,
+        row_group: int,
+        use_threads: bool,
+        table_budget: MemoryBudget | None = None,
+    ) -> None:
         self._parts = parts
         self._row_group = row_group
         self._use_threads = use_threads
         self.num_rows: int = parts.index.row_count(row_group)
-        self._budget = MemoryBudget(parts.limits.max_row_group_bytes)
+        self._budget = MemoryBudget(parts.limits.max_row_group_bytes, table_budget)
         self._kept: dict[int, BucketLoader] = {}
 
     def read(self, positions: Positions, keep_buckets: bool = False) -> pa.RecordBatch:
@@ -273,7 +275,7 @@ class RowGroupReader:
             pass
         with _imported():
             result = pa.record_batch(batch)
-        if parts.catalog.has_nul_names:
+        if parts.catalog.has_nul_names and len(positions):
             schema = arrow_schema(parts.catalog, positions)
             result = pa.RecordBatch.from_arrays(result.columns, schema=schema)
         return result

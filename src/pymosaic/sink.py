@@ -35,7 +35,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
-from pymosaic.errors import WriterClosedError
+from pymosaic.errors import ClosedError
 from pymosaic.source import check_ability, check_binary, check_regular, resolve_location
 
 __all__ = ["Sink", "SinkLike", "SupportsWrite", "open_sink"]
@@ -112,7 +112,7 @@ class Sink(abc.ABC):
 
     def _check_open(self) -> None:
         if self._state is not _State.OPEN:
-            raise WriterClosedError(f"{self.name or 'the file'} is {self._state.value}")
+            raise ClosedError(f"{self.name or 'the file'} is {self._state.value}")
 
 
 def _write_all(write: Callable[[memoryview], int], view: memoryview) -> None:

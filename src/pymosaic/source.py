@@ -30,7 +30,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pyarrow as pa
 
-from pymosaic.errors import CorruptFileError, InvalidOptionError, WriterClosedError
+from pymosaic.errors import ClosedError, CorruptFileError, InvalidOptionError
 
 __all__ = [
     "Extent",
@@ -206,7 +206,7 @@ class Source(abc.ABC):
     def check_open(self) -> None:
         """Raise if the source was closed."""
         if self._closed:
-            raise WriterClosedError(f"{self.name or 'file'} is closed")
+            raise ClosedError(f"{self.name or 'file'} is closed")
 
     def _check_range(self, offset: int, length: int) -> None:
         if offset < 0 or length < 0 or offset + length > self.size:
@@ -264,7 +264,7 @@ class _LocalSource(Source):
     def _read_once(self, offset: int, length: int) -> bytes:
         descriptor = self._descriptor
         if descriptor is None:
-            raise WriterClosedError(f"{self.name} is closed")
+            raise ClosedError(f"{self.name} is closed")
         return os.pread(descriptor.number, length, offset)
 
     def _release(self) -> None:

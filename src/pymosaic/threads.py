@@ -17,6 +17,7 @@ _Result = TypeVar("_Result")
 
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
+_pool_size = 0
 
 
 def _forget_pool() -> None:
@@ -35,11 +36,24 @@ def num_threads() -> int:
 
 
 def _shared_pool() -> ThreadPoolExecutor:
-    global _pool
+    global _pool, _pool_size
     with _lock:
-        if _pool is None:
-            _pool = ThreadPoolExecutor(num_threads(), thread_name_prefix="pymosaic")
+        if _pool is None or _pool_size != num_threads():
+            _pool_size = num_threads()
+            _pool = ThreadPoolExecutor(_pool_size, thread_name_prefix="pymosaic")
         return _pool
+
+
+def _submit(
+    pool: ThreadPoolExecutor, function: Callable[[_Item], _Result], item: _Item
+) -> Future[_Result]:
+    try:
+        return pool.submit(function, item)
+    except RuntimeError:
+        # The interpreter is shutting down and starts no threads any more.
+        done: Future[_Result] = Future()
+        done.set_result(function(item))
+        return done
 
 
 def ordered_map(
@@ -57,11 +71,13 @@ def ordered_map(
     waiting: list[Future[_Result]] = []
     try:
         for item in items:
-            waiting.append(pool.submit(function, item))
+            waiting.append(_submit(pool, function, item))
             if len(waiting) > ahead:
-                yield waiting.pop(0).result()
+                yield waiting[0].result()
+                del waiting[0]
         while waiting:
-            yield waiting.pop(0).result()
+            yield waiting[0].result()
+            del waiting[0]
     finally:
         for future in waiting:
             future.cancel()

@@ -8,19 +8,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from pymosaic.errors import InvalidDataError, InvalidOptionError, WriterClosedError
+from pymosaic.errors import ClosedError, InvalidDataError, InvalidOptionError
 from pymosaic.format import row_group_index, schema_block
 from pymosaic.format.block import Compressor
 from pymosaic.format.footer import Footer
 from pymosaic.format.row_group_index import BucketEntry
+from pymosaic.format.varint import encode_varint
 from pymosaic.kernels.arrow_source import ArrowSource, bind, catalog_from_arrow
+from pymosaic.kernels.batch_size import measure
 from pymosaic.kernels.bucket_encoder import BucketEncoder
 from pymosaic.kernels.column_statistics import statistics
 from pymosaic.kernels.row_group_buffer import RowGroupBuffer
@@ -90,7 +92,9 @@ class MosaicWriter:
 
     The file appears when the writer is closed, whole or not at all: a local file is written
     beside its target and renamed. An exception inside the ``with`` block, or a batch that cannot
-    be written, aborts: no file appears, and one that was there stays.
+    be written, aborts: no file appears, and one that was there stays. Types and names are checked
+    when the writer is opened, values (nulls where there may be none, times below a millisecond)
+    when their batch is written.
 
     Parameters
     ----------
@@ -223,24 +227,12 @@ class MosaicWriter:
         self._check_open()
         with _Aborting(self):
             for batch in _batches(_open_data(data)):
-                for piece in self._pieces(batch):
-                    self._append(piece)
-
-    def _pieces(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """A batch, cut where ``split_batches`` allows and its size demands it."""
-        num_rows = batch.num_rows
-        count = self._options.pieces(num_rows * batch.num_columns, lambda: batch.nbytes)
-        if count < 2 or num_rows == 0:
-            yield batch
-            return
-        # Whole bytes of validity bitmaps are copied faster.
-        step = -(-num_rows // count // 8) * 8
-        for start in range(0, num_rows, step):
-            yield batch.slice(start, step)
+                self._append(batch)
 
     def _append(self, batch: pa.RecordBatch) -> None:
         source = self._bind(batch.schema)
-        if batch.num_rows == 0:
+        num_rows = batch.num_rows
+        if num_rows == 0:
             return
         # The kernel trusts an Arrow array's buffers to be as long as its length says.
         try:
@@ -248,21 +240,35 @@ class MosaicWriter:
         except pa.ArrowInvalid as error:
             raise InvalidDataError(f"the data is not valid Arrow: {error}") from error
         _, capsule = batch.__arrow_c_array__()
+        pieces = self._options.pieces(*measure(source, capsule))
+        if pieces == 1:
+            self._append_rows(source, capsule, 0, num_rows)
+            if self._buffered_bytes >= self._options.row_group_bytes:
+                self._flush()
+            return
+        self._flush()
+        # Whole bytes of validity bitmaps are copied faster.
+        step = max(1, -(-num_rows // pieces // 8)) * 8
+        for start in range(0, num_rows, step):
+            self._append_rows(source, capsule, start, min(step, num_rows - start))
+            self._flush()
+
+    def _append_rows(self, source: ArrowSource, capsule: object, start: int, count: int) -> None:
+        """Copy some rows of a batch into the row group, columns shared out among threads."""
         num_columns = self._catalog.num_columns
-        parts = min(4 * num_threads(), num_columns * batch.num_rows // _WORTH_A_THREAD)
+        parts = min(4 * num_threads(), num_columns * count // _WORTH_A_THREAD)
         step = -(-num_columns // max(1, parts)) or 1
 
         def append(first: int) -> None:
-            self._rows.append(source, capsule, first, min(first + step, num_columns))
+            last = min(first + step, num_columns)
+            self._rows.append(source, capsule, first, last, start, count)
 
         for _ in ordered_map(
             append, range(0, num_columns, step), self._options.use_threads and parts > 1
         ):
             pass
-        self._rows.add_rows(batch.num_rows)
-        self._bitmap_bytes += batch.num_rows * self._bitmap_bytes_per_row
-        if self._buffered_bytes >= self._options.row_group_bytes:
-            self._flush()
+        self._rows.add_rows(count)
+        self._bitmap_bytes += count * self._bitmap_bytes_per_row
 
     def _bind(self, schema: pa.Schema) -> ArrowSource:
         if self._source is not None and self._source[0].equals(schema):
@@ -316,7 +322,7 @@ class MosaicWriter:
             page = encoder.page(index, self._max_block_bytes)
             slot = b""
             if page is not None:
-                slot = row_group_index.varint(len(page)) + compressor.compress(page)
+                slot = encode_varint(len(page)) + compressor.compress(page)
                 slots.append(slot)
             _check_u32("a page", len(slot))
             sizes += len(slot).to_bytes(4, "little")
@@ -359,7 +365,7 @@ class MosaicWriter:
 
     def _check_open(self) -> None:
         if self._closed_because is not None:
-            raise WriterClosedError(f"the writer cannot be used: {self._closed_because}")
+            raise ClosedError(f"the writer cannot be used: {self._closed_because}")
 
     def __enter__(self) -> MosaicWriter:
         return self
@@ -459,8 +465,9 @@ def write_table(
         Encode and compress buckets on several threads.
     split_batches : bool, optional
         Whether a batch of several times ``row_group_bytes`` becomes several row groups, so that
-        memory stays bounded when it is written and read. By default batches of a GiB and more
-        are split; with ``checksum=False`` none is, as in the reference.
+        memory stays bounded when it is written and read. By default batches of about a GiB, or
+        with a column of about 256 MiB, are split; with ``checksum=False`` none is, as in the
+        reference.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
         Where ``where``, then a path, is looked up.
 

@@ -22,7 +22,7 @@ PLAIN = [
     pymosaic.ColumnNotFoundError,
     pymosaic.InvalidDataError,
     pymosaic.InvalidOptionError,
-    pymosaic.WriterClosedError,
+    pymosaic.ClosedError,
 ]
 
 
@@ -35,7 +35,7 @@ PLAIN = [
         (pymosaic.ColumnNotFoundError, KeyError),
         (pymosaic.InvalidDataError, ValueError),
         (pymosaic.InvalidOptionError, ValueError),
-        (pymosaic.WriterClosedError, ValueError),
+        (pymosaic.ClosedError, ValueError),
     ],
 )
 def test_every_error_is_a_mosaic_error_and_the_builtin_that_it_is(

@@ -103,6 +103,7 @@ def test_limits() -> None:
         "max_names_bytes": 512 * MIB,
         "max_nesting_depth": 30,
         "max_row_group_bytes": 8 * GIB,
+        "max_table_bytes": 1024 * GIB,
     }
 
 

@@ -140,6 +140,15 @@ class TestMemory:
         data = write([batch] * 5, batch.schema, row_group_bytes=1)
         assert read(data, max_row_group_bytes=100_000).num_rows == 50_000
 
+    def test_a_table_has_a_limit_of_its_own(self) -> None:
+        batch = pa.record_batch({"a": range(10_000)})
+        data = write([batch] * 5, batch.schema, row_group_bytes=1)
+        limits = pymosaic.Limits(max_table_bytes=200_000)
+        with pymosaic.MosaicFile(data, limits=limits) as file:
+            assert sum(part.num_rows for part in file.iter_batches()) == 50_000
+            with pytest.raises(pymosaic.LimitExceededError, match=r"Limits\.max_table_bytes"):
+                file.read()
+
     def test_columns_share_it(self) -> None:
         data = of_table(pa.table({name: range(10_000) for name in "abc"}))
         limits = pymosaic.Limits(max_row_group_bytes=200_000)
@@ -228,8 +237,8 @@ class TestValues:
 
     @pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(pymosaic.Limits)])
     def test_the_largest_value_lifts_the_limit(self, name: str) -> None:
-        lifted = read(of_table(TABLE), **{name: (1 << 62) - 1})
-        assert lifted.equals(TABLE)
+        largest = 1000 if name == "max_nesting_depth" else (1 << 62) - 1
+        assert read(of_table(TABLE), **{name: largest}).equals(TABLE)
 
     def test_limits_are_given_by_name_and_do_not_change(self) -> None:
         limits: Any = pymosaic.Limits(max_columns=5)
@@ -238,3 +247,8 @@ class TestValues:
             limits.max_columns = 6
         with pytest.raises(TypeError):
             limits.__class__(5)
+
+
+def test_nesting_cannot_be_allowed_beyond_the_stack() -> None:
+    with pytest.raises(pymosaic.InvalidOptionError, match="max_nesting_depth"):
+        pymosaic.Limits(max_nesting_depth=1001)

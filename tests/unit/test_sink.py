@@ -24,7 +24,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from pyarrow import fs
 
 from pymosaic import sink as sink_module
-from pymosaic.errors import InvalidOptionError, WriterClosedError
+from pymosaic.errors import ClosedError, InvalidOptionError
 from pymosaic.sink import open_sink
 
 OLD = b"the old file"
@@ -364,7 +364,7 @@ class TestLifeCycle:
 
     def test_nothing_can_be_written_after_commit(self, sink):
         sink.commit()
-        with pytest.raises(WriterClosedError, match="is closed"):
+        with pytest.raises(ClosedError, match="is closed"):
             sink.write(b"x")
 
     def test_nothing_goes_on_after_abort(self, sink):
@@ -372,7 +372,7 @@ class TestLifeCycle:
         sink.abort()
         sink.abort()
         for step in (sink.commit, lambda: sink.write(b"x")):
-            with pytest.raises(WriterClosedError, match="is aborted"):
+            with pytest.raises(ClosedError, match="is aborted"):
                 step()
 
     def test_a_failed_write_can_only_be_aborted(self, sink, monkeypatch):
@@ -383,7 +383,7 @@ class TestLifeCycle:
         assert sink.position == 6
         monkeypatch.undo()
         for step in (sink.commit, lambda: sink.write(b"x")):
-            with pytest.raises(WriterClosedError, match="is unusable since a write failed"):
+            with pytest.raises(ClosedError, match="is unusable since a write failed"):
                 step()
         sink.abort()
 
@@ -742,7 +742,7 @@ class TestPyarrowFileSystems:
         sink.write(NEW)
         with pytest.raises(FileNotFoundError):
             sink.commit()
-        with pytest.raises(WriterClosedError):
+        with pytest.raises(ClosedError):
             sink.commit()
 
     @pytest.mark.parametrize("visible", [True, False])

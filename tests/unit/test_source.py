@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from pyarrow import fs
 
 from pymosaic import source as source_module
-from pymosaic.errors import CorruptFileError, InvalidOptionError, WriterClosedError
+from pymosaic.errors import ClosedError, CorruptFileError, InvalidOptionError
 from pymosaic.source import Extent, Source, merge_ranges, open_source, resolve_location
 
 DATA = bytes(itertools.islice(itertools.cycle(range(251)), 10_000))
@@ -174,7 +174,7 @@ class TestEveryKind:
         opened.close()
         opened.close()
         for read in (lambda: opened.read(0, 1), lambda: opened.read_ranges([(0, 1)])):
-            with pytest.raises(WriterClosedError, match="closed"):
+            with pytest.raises(ClosedError, match="closed"):
                 read()
 
     def test_serves_many_threads_at_once(self, opened):

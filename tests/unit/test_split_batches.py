@@ -36,21 +36,31 @@ def test_a_batch_of_ordinary_size_is_kept_whole_unless_asked(options: dict[str, 
     assert row_groups(row_group_bytes=1000, **options) == [ROWS]
 
 
+MIB = 1 << 20
+
+
 @pytest.mark.parametrize(
-    ("options", "num_bytes", "pieces"),
+    ("options", "total", "largest", "pieces"),
     [
-        ({}, (1 << 30) - 1, 1),
-        ({}, 1 << 30, 4),
-        ({"checksum": False}, 1 << 40, 1),
-        ({"split_batches": False}, 1 << 40, 1),
-        ({"split_batches": True}, 512 << 20, 2),
-        ({"row_group_bytes": 2 << 30}, 3 << 30, 1),
+        ({}, 1023 * MIB, 255 * MIB, 1),
+        ({}, 1024 * MIB, 1 * MIB, 4),
+        ({}, 560 * MIB, 560 * MIB, 3),
+        ({"row_group_bytes": 4096 * MIB}, 560 * MIB, 560 * MIB, 3),
+        ({"checksum": False}, 1 << 40, 1 << 40, 1),
+        ({"split_batches": False}, 1 << 40, 1 << 40, 1),
+        ({"split_batches": True}, 512 * MIB, 1, 2),
+        ({"split_batches": True}, 1, 1, 1),
     ],
 )
-def test_by_default_only_batches_of_a_gibibyte_are_split(
-    options: dict[str, Any], num_bytes: int, pieces: int
+def test_by_default_only_huge_batches_are_split(
+    options: dict[str, Any], total: int, largest: int, pieces: int
 ) -> None:
-    assert WriterOptions(**options).pieces(1 << 24, lambda: num_bytes) == pieces
+    assert WriterOptions(**options).pieces(total, largest) == pieces
+
+
+def test_a_column_too_large_for_a_block_is_split_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pymosaic.options._HUGE_COLUMN", 30_000)
+    assert len(row_groups(row_group_bytes=40_000)) > 1
 
 
 def test_splitting_can_be_had_without_checksums() -> None:

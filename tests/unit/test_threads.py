@@ -182,3 +182,18 @@ def test_a_forked_child_reads_and_writes_with_threads(tmp_path: Path) -> None:
     )
     assert run.returncode == 0
     assert Path(f"{path}.copy").stat().st_size == path.stat().st_size
+
+
+def test_files_can_be_written_and_read_while_the_interpreter_exits(tmp_path: Path) -> None:
+    path = tmp_path / "late.mosaic"
+    code = f"""
+import atexit, pyarrow as pa, pymosaic
+table = pa.table({{f"c{{i}}": range(2000) for i in range(200)}})
+def late():
+    pymosaic.write_table(table, {str(path)!r})
+    assert pymosaic.read_table({str(path)!r}).equals(table)
+    print("done")
+atexit.register(late)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "done\n", done.stderr

@@ -22,7 +22,7 @@ from tests.property.reference import reference_options, reference_table, referen
 from tests.writing import write
 
 import pymosaic
-from pymosaic.errors import InvalidDataError, WriterClosedError
+from pymosaic.errors import ClosedError, InvalidDataError
 
 OLD = b"the old file"
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
@@ -261,7 +261,7 @@ class TestClosing:
     def test_ends_writing(self) -> None:
         writer = pymosaic.MosaicWriter(io.BytesIO(), SCHEMA)
         writer.close()
-        with pytest.raises(WriterClosedError, match="closed"):
+        with pytest.raises(ClosedError, match="closed"):
             writer.write(GOOD)
 
     def test_before_abort_keeps_the_file(self, target: Path) -> None:
@@ -280,7 +280,7 @@ class TestAborting:
         writer.abort()
         assert os.listdir(target.parent) == []
         for use in (writer.close, lambda: writer.write(GOOD)):
-            with pytest.raises(WriterClosedError, match="abort"):
+            with pytest.raises(ClosedError, match="abort"):
                 use()
 
     def test_keeps_the_old_file(self, target: Path) -> None:
@@ -306,7 +306,7 @@ class TestAborting:
         with pytest.raises(error):
             write_and_fail(writer)
         assert os.listdir(target.parent) == []
-        with pytest.raises(WriterClosedError):
+        with pytest.raises(ClosedError):
             writer.close()
 
     def test_inside_with_is_not_an_error(self, target: Path) -> None:
@@ -340,7 +340,7 @@ class TestAFailedBatch:
             writer.write(BAD)
         assert os.listdir(target.parent) == []
         for use in (lambda: writer.write(GOOD), writer.close):
-            with pytest.raises(WriterClosedError, match=r"InvalidDataError.*'id'"):
+            with pytest.raises(ClosedError, match=r"InvalidDataError.*'id'"):
                 use()
         writer.abort()
         assert os.listdir(target.parent) == []
@@ -351,14 +351,14 @@ class TestAFailedBatch:
         writer = pymosaic.MosaicWriter(target, table.schema)
         with pytest.raises(InvalidDataError, match="'t'"):
             writer.write(table)
-        with pytest.raises(WriterClosedError, match="InvalidDataError"):
+        with pytest.raises(ClosedError, match="InvalidDataError"):
             writer.write(table.slice(0, 1))
 
     def test_that_is_no_table_ends_it_too(self, target: Path) -> None:
         writer = pymosaic.MosaicWriter(target, SCHEMA)
         with pytest.raises(InvalidDataError, match="list"):
             writer.write([1])
-        with pytest.raises(WriterClosedError, match="list"):
+        with pytest.raises(ClosedError, match="list"):
             writer.close()
         assert os.listdir(target.parent) == []
 
@@ -369,7 +369,7 @@ class TestAFailedBatch:
                 with suppress(InvalidDataError):
                     writer.write(BAD)
 
-        with pytest.raises(WriterClosedError, match="InvalidDataError"):
+        with pytest.raises(ClosedError, match="InvalidDataError"):
             write_and_carry_on()
         assert os.listdir(target.parent) == []
 
@@ -411,7 +411,7 @@ class TestAFailingFile:
             writer.write(GOOD)
         assert caught.value is error
         for use in (lambda: writer.write(GOOD), writer.close):
-            with pytest.raises(WriterClosedError, match=type(error).__name__):
+            with pytest.raises(ClosedError, match=type(error).__name__):
                 use()
 
     @every_error
@@ -423,7 +423,7 @@ class TestAFailingFile:
         with pytest.raises(type(error)) as caught:
             writer.close()
         assert caught.value is error
-        with pytest.raises(WriterClosedError, match=type(error).__name__):
+        with pytest.raises(ClosedError, match=type(error).__name__):
             writer.close()
 
     def test_in_flush_is_a_failure_too(self) -> None:
@@ -434,7 +434,7 @@ class TestAFailingFile:
         writer = pymosaic.MosaicWriter(Unflushable(), SCHEMA)
         with pytest.raises(OSError, match="lost"):
             writer.close()
-        with pytest.raises(WriterClosedError, match="lost"):
+        with pytest.raises(ClosedError, match="lost"):
             writer.close()
 
     def test_an_interrupted_local_write_leaves_nothing(
@@ -458,7 +458,7 @@ class TestAFailingFile:
         writer = pymosaic.MosaicWriter(target, SCHEMA, row_group_bytes=1)
         with pytest.raises(KeyboardInterrupt):
             writer.write(pa.RecordBatchReader.from_batches(SCHEMA, batches()))
-        with pytest.raises(WriterClosedError, match="KeyboardInterrupt"):
+        with pytest.raises(ClosedError, match="KeyboardInterrupt"):
             writer.close()
         assert os.listdir(target.parent) == []
 

@@ -19,11 +19,11 @@ from tests.writing import write
 
 import pymosaic
 from pymosaic.errors import (
+    ClosedError,
     InvalidDataError,
     InvalidOptionError,
     MosaicError,
     UnsupportedFeatureError,
-    WriterClosedError,
 )
 
 OLD = b"the old file"
@@ -531,5 +531,5 @@ class TestOptionsAndTargets:
         writer = pymosaic.MosaicWriter.__new__(pymosaic.MosaicWriter)
         with pytest.raises(InvalidOptionError):
             writer.__init__(target, SCHEMA, num_buckets=0)  # type: ignore[misc]
-        with pytest.raises(WriterClosedError):
+        with pytest.raises(ClosedError):
             writer.close()

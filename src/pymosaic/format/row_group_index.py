@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pymosaic.format.varint import encode_varint
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.row_group_index import RowGroupIndex
 from pymosaic.kernels.row_group_index import parse as _parse
@@ -51,16 +52,6 @@ def parse(
     return _parse(data, catalog, num_row_groups, data_end)
 
 
-def varint(value: int) -> bytes:
-    """Unsigned LEB128."""
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
 def emit_row_group(
     num_rows: int, entries: Sequence[BucketEntry], statistics: Sequence[tuple[int, bytes]]
 ) -> bytes:
@@ -68,14 +59,14 @@ def emit_row_group(
 
     ``statistics`` holds column positions and what follows them: null count, min and max.
     """
-    parts = [varint(num_rows), varint(len(entries))]
+    parts = [encode_varint(num_rows), encode_varint(len(entries))]
     for entry in entries:
-        parts.append(varint(entry.bucket))
+        parts.append(encode_varint(entry.bucket))
         parts.append(entry.offset.to_bytes(8, "big"))
-        parts.append(varint(entry.compressed_size))
-        parts.append(varint(entry.raw_size))
-    parts.append(varint(len(statistics)))
+        parts.append(encode_varint(entry.compressed_size))
+        parts.append(encode_varint(entry.raw_size))
+    parts.append(encode_varint(len(statistics)))
     for position, body in statistics:
-        parts.append(varint(position))
+        parts.append(encode_varint(position))
         parts.append(body)
     return b"".join(parts)

@@ -8,6 +8,7 @@ from pymosaic.kernels.catalog cimport Catalog
 
 cdef struct Chunk:
     Chunk* next
+    size_t size
     size_t mapped         # bytes mapped for it; 0 where it is from malloc
 
 
@@ -24,7 +25,9 @@ cdef struct Arena:
 
 
 cdef class MemoryBudget:
-    cdef int64_t left
+    cdef:
+        int64_t left
+        MemoryBudget parent
 
     cdef int take(self, int64_t size) except -1 nogil
 

@@ -8,7 +8,7 @@ from pymosaic.kernels.catalog import Catalog
 class MemoryBudget:
     """Arrow memory that may still be taken; shared by the threads of one row group."""
 
-    def __init__(self, limit: int) -> None: ...
+    def __init__(self, limit: int, parent: MemoryBudget | None = None) -> None: ...
 
 class OutputArena:
     """Memory for the arrays that one thread decodes, charged to a budget."""

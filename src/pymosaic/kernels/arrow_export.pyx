@@ -17,8 +17,8 @@ from pymosaic.kernels.catalog cimport (
     SMALLINT, STRING, TIME, TINYINT, VARBINARY, VARCHAR, Catalog, Node,
 )
 from pymosaic.kernels.primitives cimport (
-    STANDARD_PIECE, allocate_piece, atomic_add_i64, checked_size, clear_bytes, copy_bytes, free_piece, limit_exceeded,
-    out_of_memory,
+    STANDARD_PIECE, allocate_piece, atomic_add_i64, checked_size, clear_bytes, copy_bytes, free_piece, guard_bytes, limit_exceeded,
+    out_of_memory, unguard_bytes,
 )
 
 cdef enum:
@@ -28,15 +28,20 @@ cdef enum:
 
 
 cdef class MemoryBudget:
-    """Arrow memory that may still be taken; shared by the threads of one row group."""
+    """Arrow memory that may still be taken: by the threads of one row group, or with them as
+    children, by all row groups of a table."""
 
-    def __cinit__(self, int64_t limit):
+    def __cinit__(self, int64_t limit, MemoryBudget parent=None):
         self.left = limit
+        self.parent = parent
 
     cdef int take(self, int64_t size) except -1 nogil:
         if size < 0 or atomic_add_i64(&self.left, -size) < 0:
             return limit_exceeded(
                 b"row group", -1, b"decoding takes more memory than Limits.max_row_group_bytes")
+        if self.parent is not None and atomic_add_i64(&self.parent.left, -size) < 0:
+            return limit_exceeded(
+                b"row group", -1, b"the table takes more memory than Limits.max_table_bytes")
         return 0
 
 
@@ -62,6 +67,7 @@ cdef void release_arena(Arena* arena) noexcept nogil:
         while arena.chunks != NULL:
             chunk = arena.chunks
             arena.chunks = chunk.next
+            unguard_bytes(chunk, chunk.size)
             free_piece(chunk, chunk.mapped)
         free(arena)
 
@@ -82,6 +88,7 @@ cdef uint8_t* take_bytes(
         if chunk == NULL:
             out_of_memory()
         chunk.mapped = mapped
+        chunk.size = <size_t>chunk_size
         chunk.next = arena.chunks
         arena.chunks = chunk
         start = <uint8_t*>((<size_t>chunk + sizeof(Chunk) + ALIGNMENT - 1)
@@ -107,6 +114,7 @@ cdef uint8_t* arena_allocate(Arena* arena, int64_t size, MemoryBudget budget) ex
     cdef uint8_t* start = take_bytes(arena, rounded, &dirty, budget)
     if dirty:
         clear_bytes(start, <size_t>rounded)
+    guard_bytes(start + size, <size_t>(rounded - size))
     return start
 
 
@@ -118,6 +126,7 @@ cdef uint8_t* arena_reserve(Arena* arena, int64_t size, MemoryBudget budget) exc
     cdef uint8_t* start = take_bytes(arena, rounded, &dirty, budget)
     if dirty:
         clear_bytes(start + size, <size_t>(rounded - size))
+    guard_bytes(start + size, <size_t>(rounded - size))
     return start
 
 

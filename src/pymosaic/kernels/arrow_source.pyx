@@ -341,6 +341,11 @@ cdef ArrowSource describe(schema, const ArrowSchema* exported):
         if index == REFUSED:
             field = schema.field(column)
             refuse_type(field.name, field.type)
+        if source.fields[index].type_id >= ARRAY and "\0" in str(schema.field(column).type):
+            # The C interface has cut the name of a child short.
+            raise InvalidDataError(
+                f"column {schema.field(column).name!r}: a field name inside its type holds a NUL "
+                "character")
         source.columns[column] = index
     return source
 

@@ -152,17 +152,20 @@ cdef class BucketDecoder:
             return position - self.first
         return self.num_primary + (node - self.first_node) - (position - self.first) - 1
 
-    cdef const Node* physical_node(self, int64_t index, int64_t* column) noexcept nogil:
-        """The node of physical column ``index``; for children ``column`` walks along."""
-        cdef int64_t node
-        if index < self.num_primary:
+    cdef const Node* physical_node(self, int64_t index) noexcept nogil:
+        """The node of physical column ``index``: the inverse of :meth:`physical_index`."""
+        cdef int64_t low = self.first, high = self.last, middle
+        cdef int64_t child = index - self.num_primary
+        if child < 0:
             return &self.catalog.nodes[self.catalog.column_nodes[self.first + index]]
-        # The inverse of physical_index: skip one primary node per column passed.
-        while True:
-            node = self.first_node + (index - self.num_primary) + (column[0] - self.first) + 1
-            if node < self.catalog.column_nodes[column[0] + 1]:
-                return &self.catalog.nodes[node]
-            column[0] += 1
+        # The last column with no more children before it than that.
+        while high - low > 1:
+            middle = (low + high) >> 1
+            if self.catalog.column_nodes[middle] - self.first_node - (middle - self.first) <= child:
+                low = middle
+            else:
+                high = middle
+        return &self.catalog.nodes[self.first_node + child + (low - self.first) + 1]
 
     def load_missing(self):
         """The bucket is not in the file: every value is null."""
@@ -193,17 +196,17 @@ cdef class BucketDecoder:
 
     cdef int reach(self, int64_t stop) except -1 nogil:
         """Walk the data of the physical columns before ``stop``."""
-        cdef int64_t i, column = self.first
+        cdef int64_t i
         if self.data_cursor.structure == NULL:
             return 0
         for i in range(self.next_data, stop):
-            read_data(&self.data_cursor, &self.columns[i], self.physical_node(i, &column).kind)
+            read_data(&self.data_cursor, &self.columns[i], self.physical_node(i).kind)
             self.next_data = i + 1
         return 0
 
     cdef int locate_monolithic(self, Cursor* cursor) except -1 nogil:
         cdef uint32_t primaries, children, elements
-        cdef int64_t i, column = self.first, flags_size
+        cdef int64_t i, flags_size
         cdef const uint8_t* encodings
         cdef const uint8_t* null_flags
         if self.nested:
@@ -228,11 +231,10 @@ cdef class BucketDecoder:
             self.columns[i].has_nulls = (null_flags[i // 8] >> (i % 8)) & 1
         for i in range(self.num_physical):
             if self.columns[i].encoding == CONST:
-                read_constant(cursor, &self.columns[i], self.physical_node(i, &column).kind)
-        column = self.first
+                read_constant(cursor, &self.columns[i], self.physical_node(i).kind)
         for i in range(self.num_physical):
             if self.columns[i].encoding == DICT:
-                read_dictionary(cursor, &self.columns[i], self.physical_node(i, &column).kind)
+                read_dictionary(cursor, &self.columns[i], self.physical_node(i).kind)
         for i in range(self.num_physical):
             read_bitmap(cursor, &self.columns[i])
         return 0
@@ -294,7 +296,6 @@ cdef class BucketDecoder:
         cdef Cursor cursor
         cdef PhysicalColumn* column
         cdef const Node* node
-        cdef int64_t walk = self.first
         if not 0 <= index < self.num_physical:
             raise IndexError("physical column out of range")
         self.keep.append(page)
@@ -303,7 +304,7 @@ cdef class BucketDecoder:
         cursor.position = 0
         cursor.structure = PAGE
         column = &self.columns[index]
-        node = self.physical_node(index, &walk)
+        node = self.physical_node(index)
         with nogil:
             locate_page(&cursor, column, node.kind)
 

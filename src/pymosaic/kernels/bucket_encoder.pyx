@@ -277,7 +277,7 @@ cdef int check_block(int64_t size, int64_t max_block_bytes) except -1:
     if size > max_block_bytes:
         raise LimitExceededError(
             f"a block of {size} bytes is above the {max_block_bytes} that readers accept; "
-            "write smaller batches, set a smaller row_group_bytes or more buckets")
+            "write smaller batches, or let them be split with split_batches=True")
     return 0
 
 

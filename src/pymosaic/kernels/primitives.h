@@ -27,6 +27,16 @@ static inline void copy_bytes(void *out, const void *in, size_t n) { if (n) memc
 static inline void clear_bytes(void *out, size_t n) { if (n) memset(out, 0, n); }
 static inline int compare_memory(const void *a, const void *b, size_t n) { return n ? memcmp(a, b, n) : 0; }
 
+/* With the address sanitizer, gaps between the buffers of an arena are out of bounds. */
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#define guard_bytes(start, size) ASAN_POISON_MEMORY_REGION(start, size)
+#define unguard_bytes(start, size) ASAN_UNPOISON_MEMORY_REGION(start, size)
+#else
+#define guard_bytes(start, size) ((void)0)
+#define unguard_bytes(start, size) ((void)0)
+#endif
+
 /* Memory for arenas. Large pieces are mapped in huge pages where the system has them: touching
    fresh 4 KiB pages one by one can cost more than decoding what goes into them. Standard pieces
    are kept for the next arena, a few of them, in slots that are taken and filled atomically.

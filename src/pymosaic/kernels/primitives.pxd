@@ -16,6 +16,8 @@ cdef extern from "primitives.h" nogil:
     size_t STANDARD_PIECE
     void* allocate_piece(size_t size, size_t* mapped, bint* dirty)
     void free_piece(void* memory, size_t mapped)
+    void guard_bytes(void* start, size_t size)
+    void unguard_bytes(void* start, size_t size)
     void copy_bytes(void* out, const void* source, size_t n)
     void clear_bytes(void* out, size_t n)
     int compare_memory(const void* left, const void* right, size_t n)

@@ -38,6 +38,7 @@ cdef class RowGroupBuffer:
     cdef int append_range(
         self, int64_t node, ArrowSource source, int64_t field_index, const ArrowArray* array,
         int64_t start, int64_t count) except -1 nogil
+    cdef int64_t count_bytes(self, int64_t first, int64_t last) noexcept nogil
     cdef int refuse(self, int64_t node, const char* reason) except -1 nogil
     cdef int64_t append_validity(
         self, int64_t node, const uint8_t* validity, int64_t offset, int64_t count) except -1 nogil
@@ -55,8 +56,8 @@ cdef class RowGroupBuffer:
         self, int64_t node, const ArrowArray* array, const uint8_t* validity, int64_t base,
         int64_t count, int64_t valid) except -1 nogil
     cdef int append_binary(
-        self, int64_t node, const SourceField* field, const ArrowArray* array, const uint8_t*
-        validity, int64_t base, int64_t count, int64_t valid) except -1 nogil
+        self, int64_t node, const SourceField* field, const ArrowArray* array,
+        const uint8_t* validity, int64_t base, int64_t count) except -1 nogil
     cdef bint append_ascii(
         self, int64_t node, const ArrowArray* array, const uint8_t* validity, int64_t base,
         int64_t count, bint text) except -1 nogil

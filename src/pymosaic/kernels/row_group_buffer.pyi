@@ -15,7 +15,9 @@ class RowGroupBuffer:
     def serialised_bytes(self) -> int:
         """Bytes of all non-null values as PLAIN would store them."""
 
-    def append(self, source: ArrowSource, batch: object, first: int, last: int) -> None:
+    def append(
+        self, source: ArrowSource, batch: object, first: int, last: int, start: int, count: int
+    ) -> None:
         """Copy in the columns at positions ``first`` to ``last`` of an ``arrow_array`` capsule."""
 
     def add_rows(self, count: int) -> None:

@@ -61,8 +61,9 @@ cdef class RowGroupBuffer:
         """Bytes of all non-null values as PLAIN would store them."""
         return self.serialised
 
-    def append(self, ArrowSource source not None, batch, int64_t first, int64_t last):
-        """Copy in the columns at positions ``first`` to ``last`` of a batch.
+    def append(self, ArrowSource source not None, batch, int64_t first, int64_t last,
+               int64_t start, int64_t count):
+        """Copy in rows of the columns at positions ``first`` to ``last`` of a batch.
 
         Parameters
         ----------
@@ -72,20 +73,32 @@ cdef class RowGroupBuffer:
             An ``arrow_array`` capsule of the batch.
         first, last : int
             A half-open range of positions, so that threads can share the work.
+        start, count : int
+            Which rows.
         """
         cdef const ArrowArray* array = <const ArrowArray*>PyCapsule_GetPointer(
             batch, b"arrow_array")
-        cdef int64_t position, child
+        cdef int64_t position, child, before
         if not 0 <= first <= last <= self.catalog.num_columns:
             raise IndexError("columns out of range")
+        if start < 0 or count < 0 or count > array.length - start:
+            raise IndexError("rows out of range")
         if array.n_children != source.num_columns:
             raise ValueError("the batch does not have the columns of its source")
         with nogil:
+            before = self.count_bytes(first, last)
             for position in range(first, last):
                 child = source.child_index[position]
                 self.append_range(
                     self.catalog.column_nodes[position], source, source.columns[child],
-                    array.children[child], array.offset, array.length)
+                    array.children[child], array.offset + start, count)
+            atomic_add_i64(&self.serialised, self.count_bytes(first, last) - before)
+
+    cdef int64_t count_bytes(self, int64_t first, int64_t last) noexcept nogil:
+        cdef int64_t node, total = 0
+        for node in range(self.catalog.column_nodes[first], self.catalog.column_nodes[last]):
+            total += self.buffers[node].data.size
+        return total
 
     def add_rows(self, int64_t count):
         """Count the rows of a batch whose columns are all in."""
@@ -149,10 +162,9 @@ cdef class RowGroupBuffer:
     ) except -1 nogil:
         """Append rows ``start`` to ``start + count`` of an array to a node and its children."""
         cdef SourceField* field = &source.fields[field_index]
-        cdef ByteVector* data = &self.buffers[node].data
         cdef const uint8_t* validity = NULL
-        cdef int64_t base = array.offset + start, valid, size_before
-        if start < 0 or count < 0 or start + count > array.length:
+        cdef int64_t base = array.offset + start, valid
+        if start < 0 or count < 0 or count > array.length - start:
             self.refuse(node, b"an Arrow array is shorter than its parent says")
         if field.kind == SOURCE_NULL:
             return self.append_nulls(node, count)
@@ -167,17 +179,15 @@ cdef class RowGroupBuffer:
             return 0
         if valid == count:
             validity = NULL
-        size_before = data.size
         if field.kind == SOURCE_FIXED:
             self.append_fixed(
                 node, field, <const uint8_t*>array.buffers[1], validity, base, count, valid)
         elif SOURCE_BINARY32 <= field.kind <= SOURCE_BINARY_FIXED:
-            self.append_binary(node, field, array, validity, base, count, valid)
+            self.append_binary(node, field, array, validity, base, count)
         elif SOURCE_LIST32 <= field.kind <= SOURCE_MAP:
             self.append_lists(node, source, field, array, validity, base, count, valid)
         else:
             self.append_converted(node, field, array, validity, base, count, valid)
-        atomic_add_i64(&self.serialised, data.size - size_before)
         return 0
 
     cdef int append_fixed(
@@ -338,7 +348,7 @@ cdef class RowGroupBuffer:
         cdef int64_t i, row, joined
         cdef int64_t milli
         cdef int32_t nano
-        if base + count > millis.length or base + count > nanos.length:
+        if count > millis.length - base or count > nanos.length - base:
             self.refuse(node, b"an Arrow array is shorter than its parent says")
         reserve(data, checked_size(valid, 12))
         for i in range(count):
@@ -358,7 +368,7 @@ cdef class RowGroupBuffer:
 
     cdef int append_binary(
         self, int64_t node, const SourceField* field, const ArrowArray* array,
-        const uint8_t* validity, int64_t base, int64_t count, int64_t valid
+        const uint8_t* validity, int64_t base, int64_t count
     ) except -1 nogil:
         """Strings and bytes: a varint length and the bytes."""
         cdef ColumnBuffer* buffer = &self.buffers[node]
@@ -489,8 +499,10 @@ cdef class RowGroupBuffer:
             else:
                 start = row * field.width
                 length = field.width
+            if length < 0 or start < 0 or length > array.children[0].length - start:
+                self.refuse(node, b"an Arrow list reaches outside its elements")
             buffer.payload += length
-            if length < 0 or buffer.payload > MAX_PAYLOAD:
+            if buffer.payload > MAX_PAYLOAD:
                 self.refuse(node, b"more than 2**31 - 1 list elements in one row group")
             store_be32(buffer.data.data + buffer.data.size, <uint32_t>length)
             buffer.data.size += 4
@@ -512,7 +524,7 @@ cdef class RowGroupBuffer:
             return 0
         if field.kind != SOURCE_MAP:
             return self.append_range(node + 1, source, field.child, child, start, count)
-        if start < 0 or start + count > child.length:
+        if start < 0 or count > child.length - start:
             self.refuse(node, b"an Arrow array is shorter than its parent says")
         start += child.offset
         self.append_range(node + 1, source, field.child, child.children[0], start, count)

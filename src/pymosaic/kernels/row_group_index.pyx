@@ -59,6 +59,7 @@ cdef class RowGroupIndex:
         int64_t* stat_starts       # num_row_groups + 1
         Stat* stats
         int64_t num_stats, stats_capacity
+        bint stats_ascend          # by column, within every row group
 
     def __dealloc__(self):
         free(self.row_counts)
@@ -111,10 +112,22 @@ cdef class RowGroupIndex:
 
     def find_statistic(self, row_group, uint32_t position):
         """The entry of one column as in :meth:`statistics`, or None."""
-        cdef int64_t index = self.check(row_group), i
-        for i in range(self.stat_starts[index], self.stat_starts[index + 1]):
+        cdef int64_t index = self.check(row_group), i, low, high, middle
+        low = self.stat_starts[index]
+        high = self.stat_starts[index + 1]
+        if self.stats_ascend:
+            while low < high:
+                middle = (low + high) >> 1
+                if self.stats[middle].column < position:
+                    low = middle + 1
+                else:
+                    high = middle
+            high = self.stat_starts[index + 1]
+        for i in range(low, high):
             if self.stats[i].column == position:
                 return self.statistic(i)
+            if self.stats_ascend:
+                break
         return None
 
     cdef object statistic(self, int64_t i):
@@ -181,6 +194,9 @@ cdef class RowGroupIndex:
         for i in range(count):
             # A column can be listed twice (the reference writes that), so only bytes bound this.
             read_stat(cursor, self.add_stat(), catalog, self.row_counts[index])
+            if i and (self.stats[self.num_stats - 1].column
+                      < self.stats[self.num_stats - 2].column):
+                self.stats_ascend = False
         return 0
 
     cdef int check_overlap(self) except -1:
@@ -292,6 +308,7 @@ def parse(const uint8_t[::1] data not None, Catalog catalog not None, int64_t nu
     cdef Cursor cursor
     cdef int64_t i
     index.data = data
+    index.stats_ascend = True
     cursor.data = &data[0] if data.shape[0] else NULL
     cursor.size = data.shape[0]
     cursor.position = 0
