@@ -7,14 +7,25 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pymosaic.errors import located
+from pymosaic.errors import ColumnNotFoundError, located
 from pymosaic.format.footer import Footer
-from pymosaic.format.types import Encoding
+from pymosaic.format.types import Encoding, TypeId
 from pymosaic.plan import BucketPlan
 from pymosaic.row_group_reader import BucketLoader, FileParts, RowGroupReader
 from pymosaic.source import Source
 
 __all__ = ["BucketMetadata", "ColumnMetadata", "FileMetadata", "RowGroupMetadata"]
+
+# Precision of times, length of the others.
+_TYPES_WITH_PARAMETER = (
+    TypeId.CHAR,
+    TypeId.VARCHAR,
+    TypeId.BINARY,
+    TypeId.VARBINARY,
+    TypeId.TIME,
+    TypeId.TIMESTAMP,
+    TypeId.TIMESTAMP_LTZ,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +246,19 @@ class FileMetadata:
     def schema_block_size(self) -> int:
         """Bytes of the schema block on disk."""
         return self._footer.index_offset - self._footer.schema_offset
+
+    def column_type(self, name: str) -> str:
+        """The type that the file declares for a column, such as ``"DECIMAL(20, 0) NOT NULL"``."""
+        position = self._parts.catalog.find(name)
+        if position < 0:
+            raise ColumnNotFoundError(f"no column is named {name!r}")
+        type_id, nullable, parameter, scale = self._parts.catalog.type_of(position)
+        text = TypeId(type_id).name
+        if type_id == TypeId.DECIMAL:
+            text += f"({parameter}, {scale})"
+        elif type_id in _TYPES_WITH_PARAMETER:
+            text += f"({parameter})"
+        return text if nullable else f"{text} NOT NULL"
 
     def row_group(self, row_group: int) -> RowGroupMetadata:
         """One of the row groups."""

@@ -347,3 +347,32 @@ class TestReadMetadata:
 def open_files() -> list[str]:
     directory = Path("/proc/self/fd")
     return [os.readlink(link) for link in directory.iterdir() if link.exists()]
+
+
+class TestColumnTypes:
+    SCHEMA = pa.schema(
+        [
+            pa.field("id", pa.uint64(), nullable=False),
+            pa.field("at", pa.timestamp("us", "UTC")),
+            pa.field("name", pa.string()),
+            pa.field("tags", pa.list_(pa.string())),
+        ]
+    )
+
+    @pytest.mark.parametrize(
+        ("name", "shown"),
+        [
+            ("id", "DECIMAL(20, 0) NOT NULL"),
+            ("at", "TIMESTAMP_LTZ(6)"),
+            ("name", "STRING"),
+            ("tags", "ARRAY"),
+        ],
+    )
+    def test_are_shown_as_the_file_declares_them(self, name: str, shown: str) -> None:
+        metadata = pymosaic.read_metadata(of_table(self.SCHEMA.empty_table()))
+        assert metadata.column_type(name) == shown
+
+    def test_of_columns_that_are_not_there_are_an_error(self) -> None:
+        metadata = pymosaic.read_metadata(of_table(self.SCHEMA.empty_table()))
+        with pytest.raises(pymosaic.ColumnNotFoundError, match="'nope'"):
+            metadata.column_type("nope")
