@@ -27,7 +27,7 @@ from pymosaic.kernels.arrow_export import MemoryBudget
 from pymosaic.limits import Limits
 from pymosaic.metadata import FileMetadata
 from pymosaic.projection import Positions, resolve_columns
-from pymosaic.row_group_reader import FileParts, RowGroupReader, arrow_schema
+from pymosaic.row_group_reader import FileParts, RowGroupReader, Selection
 from pymosaic.source import Source, SourceLike, open_source
 from pymosaic.statistics import ColumnStatistics, make_statistics
 
@@ -207,7 +207,7 @@ class MosaicFile:
     def schema(self) -> pa.Schema:
         """The Arrow schema, columns in the order in which they were written."""
         if self._schema is None:
-            self._schema = self._arrow_schema(self._parts.catalog.original_order())
+            self._schema = self._import_schema(self._parts.catalog.original_order())
         return self._schema
 
     @property
@@ -215,9 +215,9 @@ class MosaicFile:
         """What the file is made of: row groups, buckets, layouts, encodings and sizes."""
         return FileMetadata(self._parts, self._footer, self._source)
 
-    def _arrow_schema(self, positions: Positions) -> pa.Schema:
+    def _import_schema(self, positions: Positions) -> pa.Schema:
         with located(self._source.name):
-            return arrow_schema(self._parts.catalog, positions)
+            return Selection(self._parts.catalog, positions).import_schema()
 
     def statistics(self, row_group: int) -> dict[str, ColumnStatistics]:
         """Statistics of a row group, by column name; only columns that have some.
@@ -232,7 +232,7 @@ class MosaicFile:
         with located(self._source.name):
             num_rows = self._parts.index.row_count(row_group)
             entries = self._parts.index.statistics(row_group)
-            schema = self._arrow_schema(np.array([entry[0] for entry in entries], np.int64))
+            schema = self._import_schema(np.array([entry[0] for entry in entries], np.int64))
             return {
                 field.name: make_statistics(field.type, nulls, num_rows, low, high)
                 for field, (_, nulls, low, high) in zip(schema, entries, strict=True)
@@ -245,26 +245,25 @@ class MosaicFile:
         use_threads: bool = True,
     ) -> pa.Table:
         """Read columns and rows of the whole file; see :func:`pymosaic.read_table`."""
-        positions = self._resolve(columns)
-        return self._table(positions, filters, None, use_threads)
+        return self._table(self._resolve(columns), filters, None, use_threads)
 
     def read_row_group(
         self, row_group: int, columns: Iterable[str] | None = None, use_threads: bool = True
     ) -> pa.Table:
         """Read columns of one row group."""
-        positions = self._resolve(columns)
-        return self._table(positions, None, [row_group], use_threads)
+        return self._table(self._resolve(columns), None, [row_group], use_threads)
 
     def _table(
         self,
-        positions: Positions,
+        selection: Selection,
         filters: object,
         row_groups: Iterable[int] | None,
         use_threads: bool,
     ) -> pa.Table:
         budget = MemoryBudget(self._parts.limits.max_table_bytes)
-        batches = list(self._batches(positions, filters, row_groups, use_threads, budget))
-        return pa.Table.from_batches(batches, None if batches else self._arrow_schema(positions))
+        batches = list(self._batches(selection, filters, row_groups, use_threads, budget))
+        with located(self._source.name):
+            return pa.Table.from_batches(batches, selection.import_schema())
 
     def iter_batches(
         self,
@@ -289,8 +288,7 @@ class MosaicFile:
         # Not every caller checks types.
         if not isinstance(batch_size, int) or batch_size < 1:  # type: ignore[redundant-expr]
             raise InvalidOptionError(f"batch_size must be an int of at least 1, got {batch_size!r}")
-        positions = self._resolve(columns)
-        batches = self._batches(positions, filters, row_groups, use_threads)
+        batches = self._batches(self._resolve(columns), filters, row_groups, use_threads)
         return _sliced(batches, int(batch_size))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -298,12 +296,13 @@ class MosaicFile:
         reader = pa.RecordBatchReader.from_batches(self.schema, self.iter_batches())
         return reader.__arrow_c_stream__(requested_schema)
 
-    def _resolve(self, columns: Iterable[str] | None, option: str = "columns") -> Positions:
-        return resolve_columns(columns, self._parts.catalog, option)
+    def _resolve(self, columns: Iterable[str] | None, option: str = "columns") -> Selection:
+        catalog = self._parts.catalog
+        return Selection(catalog, resolve_columns(columns, catalog, option))
 
     def _batches(
         self,
-        positions: Positions,
+        selection: Selection,
         filters: object,
         row_groups: Iterable[int] | None,
         use_threads: bool,
@@ -320,11 +319,11 @@ class MosaicFile:
             self._parts.index.row_count(row_group)
         parsed = parse_filters(filters)
         row_filter = None if parsed is None else _RowFilter(self, parsed)
-        return self._generate(positions, row_filter, wanted, use_threads, budget)
+        return self._generate(selection, row_filter, wanted, use_threads, budget)
 
     def _generate(
         self,
-        positions: Positions,
+        selection: Selection,
         row_filter: _RowFilter | None,
         row_groups: Iterable[int],
         use_threads: bool,
@@ -336,9 +335,9 @@ class MosaicFile:
                 if reader.num_rows == 0:
                     continue
                 if row_filter is None:
-                    batch = reader.read(positions)
+                    batch = reader.read(selection)
                 else:
-                    selected = row_filter.read(reader, row_group, positions)
+                    selected = row_filter.read(reader, row_group, selection)
                     if selected is None:
                         continue
                     batch = selected
@@ -351,23 +350,23 @@ class _RowFilter:
     def __init__(self, file: MosaicFile, row_filter: Filter) -> None:
         self._file = file
         self._filter = row_filter
-        self._positions = file._resolve(row_filter.columns, "filters")
-        self._schema = file._arrow_schema(self._positions)
+        self._selection = file._resolve(row_filter.columns, "filters")
+        self._schema = self._selection.import_schema()
         if self._schema.names != list(row_filter.columns):
             raise InvalidOptionError("filters: give exact column names, not patterns")
         self._filter.validate({field.name: field.type for field in self._schema})
 
     def read(
-        self, reader: RowGroupReader, row_group: int, positions: Positions
+        self, reader: RowGroupReader, row_group: int, selection: Selection
     ) -> pa.RecordBatch | None:
         """The matching rows of a row group, or None; columns to test are read first."""
         if self._filter.excludes(lambda name: self._statistics(row_group, name), reader.num_rows):
             return None
-        mask = self._filter.mask(reader.read(self._positions, keep_buckets=True))
+        mask = self._filter.mask(reader.read(self._selection, keep_buckets=True))
         matches = mask.true_count
         if matches == 0:
             return None
-        batch = reader.read(positions)
+        batch = reader.read(selection)
         return batch if matches == reader.num_rows else batch.filter(mask)
 
     def _statistics(self, row_group: int, name: str) -> ColumnStatistics | None:

@@ -7,8 +7,7 @@ wanted is read whole in the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import get_ident
 from typing import TypeAlias
@@ -29,7 +28,7 @@ from pymosaic.plan import BucketPlan, plan_row_group
 from pymosaic.projection import Positions
 from pymosaic.threads import num_threads, ordered_map, split_evenly
 
-__all__ = ["BucketLoader", "FileParts", "RowGroupReader", "arrow_schema"]
+__all__ = ["BucketLoader", "FileParts", "RowGroupReader", "Selection"]
 
 Fetch: TypeAlias = Callable[[Sequence[tuple[int, int]]], list[memoryview]]
 
@@ -37,36 +36,32 @@ Fetch: TypeAlias = Callable[[Sequence[tuple[int, int]]], list[memoryview]]
 _WORTH_A_THREAD = 16 << 10
 
 
-@contextmanager
-def _imported() -> Iterator[None]:
-    """Types that ``Limits`` allow but Arrow cannot take: nested too deep."""
-    try:
-        yield
-    except pa.ArrowInvalid as error:
-        raise UnsupportedFeatureError(str(error), structure="schema block") from error
-
-
-class _SchemaExport:
-    """Some columns of a catalog, for anything that takes ``__arrow_c_schema__``."""
+class Selection:
+    """Some columns of a file, and their Arrow schema once it is wanted."""
 
     def __init__(self, catalog: Catalog, positions: Positions) -> None:
+        self.positions = positions
         self._catalog = catalog
-        self._positions = positions
+        self._schema: pa.Schema | None = None
 
     def __arrow_c_schema__(self) -> object:
-        return export_schema(self._catalog, self._positions)
+        return export_schema(self._catalog, self.positions)
 
-
-def arrow_schema(catalog: Catalog, positions: Positions) -> pa.Schema:
-    """The Arrow schema of the columns at ``positions``."""
-    with _imported():
-        schema = pa.schema(_SchemaExport(catalog, positions))
-    if catalog.has_nul_names:
-        # The Arrow C interface ends a name at its first NUL.
-        names = [catalog.name(int(position)) for position in positions]
-        fields = zip(schema, names, strict=True)
-        schema = pa.schema([field.with_name(name) for field, name in fields])
-    return schema
+    def import_schema(self) -> pa.Schema:
+        """The Arrow schema; made once."""
+        if self._schema is None:
+            try:
+                schema = pa.schema(self)
+            except pa.ArrowInvalid as error:
+                # Types that Limits allow but Arrow cannot take: nested too deep.
+                raise UnsupportedFeatureError(str(error), structure="schema block") from error
+            if self._catalog.has_nul_names:
+                # The Arrow C interface ends a name at its first NUL.
+                names = [self._catalog.name(int(position)) for position in self.positions]
+                fields = zip(schema, names, strict=True)
+                schema = pa.schema([field.with_name(name) for field, name in fields])
+            self._schema = schema
+        return self._schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,12 +238,13 @@ class RowGroupReader:
         self._budget = MemoryBudget(parts.limits.max_row_group_bytes, table_budget)
         self._kept: dict[int, BucketLoader] = {}
 
-    def read(self, positions: Positions, keep_buckets: bool = False) -> pa.RecordBatch:
-        """The columns at ``positions``, in that order.
+    def read(self, selection: Selection, keep_buckets: bool = False) -> pa.RecordBatch:
+        """The selected columns, in the order of the selection.
 
         With ``keep_buckets`` a later call takes what it can from the buckets read here.
         """
         parts = self._parts
+        positions = selection.positions
         plans = plan_row_group(parts.catalog, parts.index, self._row_group, positions)
         batch = BatchExport(parts.catalog, positions, self.num_rows)
         loaders = self.fetch(plans)
@@ -257,7 +253,11 @@ class RowGroupReader:
 
         arenas: dict[int, OutputArena] = {}
 
-        def decode(run: Sequence[BucketLoader]) -> None:
+        def decode(run: Sequence[BucketLoader] | None) -> None:
+            if run is None:
+                # A wide schema takes Arrow a while: time to decode in, on other threads.
+                selection.import_schema()
+                return
             thread = get_ident()
             output = arenas.get(thread)
             if output is None:
@@ -271,14 +271,10 @@ class RowGroupReader:
         weights = [plan.compressed_size + 1 for plan in plans]
         parts_wanted = min(8 * num_threads(), 1 + sum(weights) // _WORTH_A_THREAD)
         runs = split_evenly(loaders, weights, parts_wanted)
-        for _ in ordered_map(decode, runs, self._use_threads and len(runs) > 1):
+        use_threads = self._use_threads and len(runs) > 1
+        for _ in ordered_map(decode, [None, *runs], use_threads):
             pass
-        with _imported():
-            result = pa.record_batch(batch)
-        if parts.catalog.has_nul_names and len(positions):
-            schema = arrow_schema(parts.catalog, positions)
-            result = pa.RecordBatch.from_arrays(result.columns, schema=schema)
-        return result
+        return batch.import_into(pa.RecordBatch, selection.import_schema())
 
     def fetch(self, plans: Sequence[BucketPlan]) -> list[BucketLoader]:
         """Read the bytes of some buckets, in two rounds at most."""

@@ -49,7 +49,6 @@ cdef class OutputArena:
 cdef class BatchExport:
     cdef:
         readonly Catalog catalog
-        object positions           # sorted positions of the columns, in output order
         readonly int64_t num_rows
         int64_t num_columns
         ArrowArray* columns        # one per output column; NULL once exported

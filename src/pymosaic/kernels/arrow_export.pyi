@@ -2,6 +2,7 @@
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from pymosaic.kernels.catalog import Catalog
 
@@ -25,9 +26,8 @@ class BatchExport:
     def catalog(self) -> Catalog: ...
     @property
     def num_rows(self) -> int: ...
-    def __arrow_c_schema__(self) -> object: ...
-    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        """Hand the arrays over; this can be done once."""
+    def import_into(self, record_batch: type[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
+        """Hand the arrays over to ``pyarrow.RecordBatch``; this can be done once."""
 
 def export_schema(catalog: Catalog, positions: npt.NDArray[np.int64]) -> object:
     """An ``arrow_schema`` capsule: a struct of the columns at these positions."""

@@ -186,13 +186,6 @@ cdef void release_batch(ArrowArray* array) noexcept nogil:
     free(owner)
 
 
-cdef void delete_array_capsule(object capsule) noexcept:
-    cdef ArrowArray* array = <ArrowArray*>PyCapsule_GetPointer(capsule, b"arrow_array")
-    if array.release != NULL:
-        array.release(array)
-    free(array)
-
-
 cdef void delete_schema_capsule(object capsule) noexcept:
     cdef ArrowSchema* schema = <ArrowSchema*>PyCapsule_GetPointer(capsule, b"arrow_schema")
     if schema.release != NULL:
@@ -218,7 +211,6 @@ cdef class BatchExport:
             if not 0 <= positions[i] < catalog.num_columns:
                 raise IndexError("column out of range")
         self.catalog = catalog
-        self.positions = positions
         self.num_rows = num_rows
         self.num_columns = positions.shape[0]
         self.columns = <ArrowArray*>calloc(<size_t>self.num_columns + 1, sizeof(ArrowArray))
@@ -240,12 +232,13 @@ cdef class BatchExport:
                 raise IndexError("output column out of range")
         return &self.columns[index]
 
-    def __arrow_c_schema__(self):
-        return export_schema(self.catalog, self.positions)
+    def import_into(self, record_batch, schema):
+        """Hand the arrays over to ``record_batch``, which is ``pyarrow.RecordBatch``; once.
 
-    def __arrow_c_array__(self, requested_schema=None):
-        """Hand the arrays over; this can be done once."""
-        cdef ArrowArray* array
+        ``schema`` is that of the columns. Through the capsule protocol it would have to be
+        exported and imported again for every batch, which for wide batches is half of the work.
+        """
+        cdef ArrowArray array
         cdef BatchOwner* owner
         cdef int64_t i
         if self.columns == NULL:
@@ -253,17 +246,12 @@ cdef class BatchExport:
         for i in range(self.num_columns):
             if self.columns[i].release == NULL:
                 raise ValueError(f"output column {i} was not decoded")
-        schema = export_schema(self.catalog, self.positions)
-        array = <ArrowArray*>calloc(1, sizeof(ArrowArray))
         owner = <BatchOwner*>calloc(1, sizeof(BatchOwner))
-        if array == NULL or owner == NULL:
-            free(array)
-            free(owner)
+        if owner == NULL:
             raise MemoryError
         owner.children = <ArrowArray**>malloc(
             <size_t>checked_size(self.num_columns + 1, sizeof(void*)))
         if owner.children == NULL:
-            free(array)
             free(owner)
             raise MemoryError
         owner.columns = self.columns
@@ -271,13 +259,21 @@ cdef class BatchExport:
         for i in range(self.num_columns):
             owner.children[i] = &owner.columns[i]
         array.length = self.num_rows
+        array.null_count = 0
+        array.offset = 0
         array.n_buffers = 1
         array.buffers = owner.buffers
         array.n_children = self.num_columns
         array.children = owner.children
+        array.dictionary = NULL
         array.private_data = owner
         array.release = release_batch
-        return schema, PyCapsule_New(array, b"arrow_array", delete_array_capsule)
+        try:
+            return record_batch._import_from_c(<size_t>&array, schema)
+        finally:
+            # Importing moves the array out and marks it so; a failed import may not have.
+            if array.release != NULL:
+                array.release(&array)
 
 
 cdef void release_schema(ArrowSchema* schema) noexcept nogil:
