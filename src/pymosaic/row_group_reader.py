@@ -33,7 +33,7 @@ __all__ = ["BucketLoader", "FileParts", "RowGroupReader", "Selection"]
 Fetch: TypeAlias = Callable[[Sequence[tuple[int, int]]], list[memoryview]]
 
 # Below this many compressed bytes, handing work to threads costs more than it saves.
-_WORTH_A_THREAD = 16 << 10
+_WORTH_A_THREAD = 128 << 10
 
 
 class Selection:
