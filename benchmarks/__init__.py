@@ -1,1 +1,0 @@
-"""Mosaic against its peers on wide tables: `make bench`, or `python -m benchmarks --help`."""
