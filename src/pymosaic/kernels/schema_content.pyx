@@ -31,7 +31,9 @@ cdef struct Expander:
     int64_t num_rules       # as far as tokens reach: at most 128
     int64_t lengths[TOKENS]
     int64_t starts[TOKENS]
-    ByteVector kept
+    ByteVector kept         # expansions of short tokens
+    ByteVector ends         # int64 each: where symbols of the name before end, expanded
+    int64_t previous_start  # of the name before, in the catalog's names
 
 
 cdef int64_t symbol_length(Expander* expander, uint8_t symbol) noexcept nogil:
@@ -88,25 +90,33 @@ cdef int prepare_rules(Expander* expander, Cursor* cursor, int64_t longest) exce
 
 
 cdef int append_expanded(
-    Catalog catalog, Expander* expander, const uint8_t* encoded, int64_t size,
+    Catalog catalog, Expander* expander, const uint8_t* suffix, int64_t size, int64_t shared,
     int64_t offset, int64_t max_name, int64_t max_names,
 ) except -1 nogil:
-    """Append an encoded name's bytes to the catalog's names."""
+    """Append a name: the bytes that ``shared`` symbols of the name before stand for, and those of
+    its own symbols. Where each symbol ends is kept for the name after it."""
     cdef ByteVector* blob = &catalog.names_blob
-    cdef int64_t i, length = 0
-    cdef uint8_t symbol
+    cdef int64_t* ends
+    cdef int64_t i, start = blob.size, prefix, length
+    reserve(&expander.ends, (shared + size) * <int64_t>sizeof(int64_t) - expander.ends.size)
+    ends = <int64_t*>expander.ends.data
+    prefix = ends[shared - 1] if shared else 0
+    length = prefix
     for i in range(size):
-        if encoded[i] >= 0x80 + expander.num_rules:
+        if suffix[i] >= 0x80 + expander.num_rules:
             return corrupt(STRUCTURE, offset, b"a name has a BPE token without a rule")
-        length += symbol_length(expander, encoded[i])
+        length += symbol_length(expander, suffix[i])
+        ends[shared + i] = length
         if length > max_name:
             return limit_exceeded(STRUCTURE, offset, b"a name is longer than Limits.max_name_bytes")
-    check_names_size(blob.size + length, offset, max_names)
+    check_names_size(start + length, offset, max_names)
     reserve(blob, length)
+    copy_bytes(blob.data + start, blob.data + expander.previous_start, <size_t>prefix)
     for i in range(size):
-        symbol = encoded[i]
-        expand_symbol(expander, symbol, blob.data + blob.size)
-        blob.size += symbol_length(expander, symbol)
+        expand_symbol(expander, suffix[i], blob.data + start
+                      + (ends[shared + i - 1] if shared + i else 0))
+    blob.size = start + length
+    expander.previous_start = start
     return 0
 
 
@@ -201,13 +211,12 @@ cdef int read_child(
 
 
 cdef int read_columns(
-    Catalog catalog, Cursor* cursor, Expander* expander, ByteVector* previous,
+    Catalog catalog, Cursor* cursor, Expander* expander,
     int64_t max_columns, int64_t max_depth, int64_t max_name, int64_t max_names,
 ) except -1 nogil:
     cdef ByteVector* blob = &catalog.names_blob
     cdef int64_t column, start, length, previous_start = 0, previous_length = 0
     cdef uint32_t shared, suffix
-    cdef const uint8_t* name
     for column in range(catalog.num_columns):
         start = cursor.position
         read_varint(cursor, &shared)
@@ -219,9 +228,8 @@ cdef int read_columns(
         if length > max_name:
             return limit_exceeded(STRUCTURE, start, b"a name is longer than Limits.max_name_bytes")
         if expander != NULL:
-            previous.size = shared
-            append_bytes(previous, cursor.data + cursor.position, suffix)
-            append_expanded(catalog, expander, previous.data, length, start, max_name, max_names)
+            append_expanded(catalog, expander, cursor.data + cursor.position, suffix, shared,
+                            start, max_name, max_names)
         else:
             check_names_size(blob.size + length, start, max_names)
             reserve(blob, length)
@@ -231,17 +239,27 @@ cdef int read_columns(
             blob.size += length
         previous_length = length
         cursor.position += suffix
-        name = blob.data + catalog.name_offsets[column]
-        length = blob.size - catalog.name_offsets[column]
         if length == 0:
             return corrupt(STRUCTURE, start, b"a column name is empty")
-        if not is_ascii(name, <size_t>length) and not is_utf8(name, <size_t>length):
-            return corrupt(STRUCTURE, start, b"a column name is not UTF-8")
-        if memchr(name, 0, <size_t>length) != NULL:
-            catalog.has_nul_names = True
         catalog.name_offsets[column + 1] = blob.size
         read_type(catalog, cursor, 0, max_depth, max_columns)
         catalog.column_nodes[column + 1] = catalog.num_nodes
+    return check_names(catalog)
+
+
+cdef int check_names(Catalog catalog) except -1 nogil:
+    """All names at once where they are ASCII, else one by one."""
+    cdef ByteVector* blob = &catalog.names_blob
+    cdef int64_t column, start
+    if blob.size == 0:
+        return 0
+    catalog.has_nul_names = memchr(blob.data, 0, <size_t>blob.size) != NULL
+    if is_ascii(blob.data, <size_t>blob.size):
+        return 0
+    for column in range(catalog.num_columns):
+        start = catalog.name_offsets[column]
+        if not is_utf8(blob.data + start, <size_t>(catalog.name_offsets[column + 1] - start)):
+            return corrupt(STRUCTURE, -1, b"a column name is not UTF-8")
     return 0
 
 
@@ -283,7 +301,6 @@ def parse(const uint8_t[::1] content not None, limits):
     cdef uint32_t num_columns = 0, num_buckets = 0
     cdef uint8_t name_encoding = 0
     cdef Expander expander
-    cdef ByteVector previous
     cdef int64_t max_columns = limits.max_columns, max_depth = limits.max_nesting_depth
     cdef int64_t max_name = limits.max_name_bytes, max_names = limits.max_names_bytes
     cursor.data = &content[0] if content.shape[0] else NULL
@@ -291,7 +308,8 @@ def parse(const uint8_t[::1] content not None, limits):
     cursor.position = 0
     cursor.structure = STRUCTURE
     expander.kept = ByteVector(NULL, 0, 0)
-    previous = ByteVector(NULL, 0, 0)
+    expander.ends = ByteVector(NULL, 0, 0)
+    expander.previous_start = 0
     # Node indices are 32 bits wide.
     max_columns = min(max_columns, (<int64_t>1 << 31) - 1)
     try:
@@ -311,12 +329,12 @@ def parse(const uint8_t[::1] content not None, limits):
             if catalog.name_encoding:
                 catalog.num_rules = prepare_rules(&expander, &cursor, max_name)
             catalog.allocate_columns(num_columns)
-            read_columns(catalog, &cursor, &expander if catalog.name_encoding else NULL, &previous,
+            read_columns(catalog, &cursor, &expander if catalog.name_encoding else NULL,
                          max_columns, max_depth, max_name, max_names)
             read_order(catalog, &cursor)
     finally:
         free_vector(&expander.kept)
-        free_vector(&previous)
+        free_vector(&expander.ends)
     catalog.index_names()
     return catalog
 

@@ -1,0 +1,125 @@
+"""The benchmark suite in small: every case with every peer, and what it writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks.__main__ import main
+from benchmarks.cases import CASES, FLOORS
+from benchmarks.peers import PEERS
+from benchmarks.report import Report
+
+# These start processes, which takes long with all peers.
+IN_CHILDREN = ("cold", "memory")
+# With the reason that the report gives.
+WITHOUT_NUMBER = {
+    ("strings-20-level-1", "orc"): "has no levels",
+    ("strings-20-level-1", "vortex"): "has no levels",
+}
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the suite, which checks the values that each peer reads."""
+    path = tmp_path_factory.mktemp("suite")
+    cases = [case for case in CASES if case not in IN_CHILDREN]
+    main(["--profile", "smoke", "--output", str(path), "--cases", *cases])
+    return path
+
+
+@pytest.fixture(scope="module")
+def report(output: Path) -> Report:
+    return Report.load(output / "results.json")
+
+
+class TestSuite:
+    def test_every_peer_has_a_number_or_a_reason_in_every_case(self, report: Report) -> None:
+        found = report.measurements
+        assert set(found.peers()) == {*PEERS, *FLOORS}
+        for table in found.tables():
+            for case in found.cases(table):
+                for peer in PEERS:
+                    item = found.get(table, case, peer)
+                    assert item is not None, (table, case, peer)
+                    if case == "look up all names" and peer not in ("pymosaic", "paimon"):
+                        assert item.note == "not apart from reading"
+                    elif (table, peer) in WITHOUT_NUMBER:
+                        assert item.note == WITHOUT_NUMBER[table, peer]
+                    else:
+                        assert item.value is not None, item
+                        assert item.value > 0, item
+
+    def test_all_tables_are_measured(self, report: Report) -> None:
+        assert report.measurements.tables() == [
+            "strings-3",
+            "strings-20",
+            "strings-20-level-1",
+            "sparse",
+            "doubles-30",
+            "doubles-60",
+            "narrow",
+            "dense",
+        ]
+
+    def test_reads_and_writes_have_a_floor(self, report: Report) -> None:
+        for floor in FLOORS:
+            for case in ("open + read 1 column", "open + read 10 random", "write"):
+                assert report.measurements.value("strings-20", case, floor)
+
+    def test_a_column_takes_one_read_of_this_small_file(self, report: Report) -> None:
+        found = report.measurements
+        assert found.value("strings-20", "reads, 1 column", "pymosaic") == 1
+        assert found.value("strings-20", "bytes read, 1 column", "pymosaic") == found.value(
+            "strings-20", "file size", "pymosaic"
+        )
+
+    def test_goals_are_held_against_the_numbers(self, report: Report) -> None:
+        goal = next(goal for goal in report.goals if goal.work == "open + read 10 random")
+        assert (goal.table, goal.against, goal.goal) == ("strings-20", "paimon", "5x")
+        ratio = report.measurements.ratio(goal.table, goal.work, goal.against)
+        assert ratio is not None
+        assert goal.met == (ratio >= 5)
+
+    def test_machine_and_versions_are_recorded(self, report: Report) -> None:
+        assert report.run["machine"]["cores"]
+        assert report.run["versions"]["paimon-mosaic"] == "0.2.0"
+
+    def test_pictures_are_svg(self, output: Path) -> None:
+        for name in ("projection.svg", "scaling.svg", "sizes.svg"):
+            assert ElementTree.parse(output / name).getroot().tag.endswith("svg")
+
+    def test_the_markdown_has_a_table_for_each_table(self, output: Path, report: Report) -> None:
+        text = (output / "results.md").read_text()
+        for table in report.measurements.tables():
+            assert f"### {table}: " in text
+        assert "### Goals" in text
+
+
+def test_cases_in_processes_of_their_own(tmp_path: Path) -> None:
+    cases, peers = [*IN_CHILDREN, "ranges"], ["pymosaic", "orc", "lance"]
+    main(["--profile", "smoke", "--output", str(tmp_path), "--cases", *cases, "--peers", *peers])
+    found = Report.load(tmp_path / "results.json").measurements
+    assert found.tables() == ["strings-20"]
+    for case in ("cold process to first value", "memory of a full read", "memory of a write"):
+        for peer in peers:
+            value = found.value("strings-20", case, peer)
+            assert value is not None
+            assert value >= 0
+
+
+def test_the_bucket_study(tmp_path: Path) -> None:
+    main(["--profile", "smoke", "--output", str(tmp_path), "--cases", "buckets"])
+    samples = json.loads((tmp_path / "buckets.json").read_text())["samples"]
+    assert [(item["kind"], item["num_buckets"]) for item in samples] == [
+        ("strings", 1),
+        ("strings", 10),
+        ("doubles", 1),
+        ("doubles", 10),
+    ]
+    assert all(item["file_bytes"] > 0 and item["scan_seconds"] > 0 for item in samples)
+    assert ElementTree.parse(tmp_path / "buckets.svg").getroot().tag.endswith("svg")
+    assert not (tmp_path / "results.json").exists()
