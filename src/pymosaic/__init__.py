@@ -1,7 +1,5 @@
 """Mosaic v1 files for Python: tables with thousands to hundreds of thousands of columns."""
 
-from importlib.metadata import version as _version
-
 from pymosaic.errors import (
     ClosedError,
     ColumnNotFoundError,
@@ -17,8 +15,6 @@ from pymosaic.metadata import BucketMetadata, ColumnMetadata, FileMetadata, RowG
 from pymosaic.reader import MosaicFile, read_metadata, read_schema, read_table
 from pymosaic.statistics import ColumnStatistics
 from pymosaic.writer import MosaicWriter, write_table
-
-__version__ = _version("pymosaic")
 
 __all__ = [
     "BucketMetadata",
@@ -43,3 +39,12 @@ __all__ = [
     "read_table",
     "write_table",
 ]
+
+
+def __getattr__(name: str) -> str:
+    # Looking the version up takes longer than everything else here, and few ask for it.
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("pymosaic")
+    raise AttributeError(f"module 'pymosaic' has no attribute {name!r}")
