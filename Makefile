@@ -31,6 +31,10 @@ test: $(installed) ## Run all tests (PYTEST_ARGS="-x tests/unit" for some)
 	@scripts/ensure-system java
 	$(bin)/python -m pytest $(PYTEST_ARGS)
 
+.PHONY: bench
+bench: $(installed) ## Compare with other formats (BENCH_ARGS="--quick" or "--help" for more)
+	$(bin)/python -m benchmarks $(BENCH_ARGS)
+
 .PHONY: check
 check: $(installed) ## Lint, check formatting and types, build the sdist and the wheel
 	$(bin)/ruff check
@@ -54,7 +58,7 @@ sanitize: ## Run the tests on kernels built with the address and undefined behav
 clean: ## Remove .venv, caches and everything built
 	rm -rf .venv build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -rf src/*.egg-info src/pymosaic/kernels/*.so
-	find src tests examples scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks examples scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/tools: pyproject.toml scripts/ensure-system
 	@scripts/ensure-system python compiler

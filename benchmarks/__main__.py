@@ -1,0 +1,135 @@
+"""Run the suite: ``python -m benchmarks --help``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.buckets import BucketSample, run_study, save_samples, study_rows
+from benchmarks.cases import CASES
+from benchmarks.environment import machine, versions
+from benchmarks.goals import outcomes
+from benchmarks.peers import PEERS
+from benchmarks.plots import draw_buckets, draw_report
+from benchmarks.profiles import FULL, PROFILES, Profile
+from benchmarks.report import Report, as_markdown, as_text, plain_table, replace_block
+from benchmarks.workspace import Workspace
+
+__all__ = ["main"]
+
+_BUCKETS = "buckets"
+_ROOT = Path(__file__).parent.parent
+_DOCS = _ROOT / "docs"
+
+
+def _parser() -> argparse.ArgumentParser:
+    cases = "; ".join(f"{name}: {case.__doc__}" for name, case in CASES.items())
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument(
+        "--cases",
+        nargs="+",
+        choices=[*CASES, _BUCKETS],
+        metavar="CASE",
+        help=f"only these ({cases}; {_BUCKETS}: the bucket study, not part of a plain run)",
+    )
+    parser.add_argument(
+        "--peers", nargs="+", choices=PEERS, metavar="PEER", help=f"only these: {', '.join(PEERS)}"
+    )
+    parser.add_argument(
+        "--profile", choices=PROFILES, default=FULL.name, help="how large the run is"
+    )
+    parser.add_argument(
+        "--quick", action="store_const", const="quick", dest="profile", help="--profile quick"
+    )
+    parser.add_argument("--rounds", type=int, help="most samples of a measurement")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=_ROOT / "build" / "benchmarks",
+        help="where results and pictures go",
+    )
+    parser.add_argument("--directory", type=Path, help="where the measured files go, for the run")
+    parser.add_argument(
+        "--docs", action="store_true", help="also update the results and pictures in docs/"
+    )
+    return parser
+
+
+def _log(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _facts(profile: Profile, started: float) -> dict[str, Any]:
+    return {
+        "profile": profile.name,
+        "main_table": f"strings-{profile.main_rows}",
+        "date": datetime.now(UTC).date().isoformat(),
+        "seconds": round(time.perf_counter() - started, 1),
+        "machine": machine(),
+        "versions": versions(),
+    }
+
+
+def _run_suite(
+    profile: Profile, cases: Sequence[str], peers: Sequence[str], directory: Path
+) -> Report:
+    started = time.perf_counter()
+    space = Workspace(profile, peers, directory, _log)
+    for case in cases:
+        CASES[case](space)
+    goals = outcomes(profile, space.measurements)
+    return Report(_facts(profile, started), space.measurements, goals)
+
+
+def _publish(report: Report, output: Path, docs: bool) -> None:
+    report.save(output / "results.json")
+    (output / "results.md").write_text(as_markdown(report))
+    draw_report(report, output)
+    print(as_text(report))
+    if docs:
+        replace_block(_DOCS / "benchmarks.md", "results", as_markdown(report))
+        draw_report(report, _DOCS / "images")
+
+
+def _publish_study(
+    run: dict[str, Any], samples: Sequence[BucketSample], output: Path, docs: bool
+) -> None:
+    save_samples(output / "buckets.json", run, samples)
+    draw_buckets(samples, output)
+    for shape, rows in study_rows(samples).items():
+        print(f"== {shape}\n\n{plain_table(rows)}\n")
+    if docs:
+        draw_buckets(samples, _DOCS / "images")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run what the arguments ask for."""
+    options = _parser().parse_args(arguments)
+    profile = PROFILES[options.profile]
+    if options.rounds is not None:
+        profile = replace(profile, max_rounds=options.rounds)
+    peers = [name for name in PEERS if name in (options.peers or profile.peers or PEERS)]
+    cases = [name for name in CASES if name in (options.cases or CASES)]
+    options.output.mkdir(parents=True, exist_ok=True)
+    if options.docs:
+        (_DOCS / "images").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="pymosaic-bench-", dir=options.directory) as temporary:
+        if cases:
+            report = _run_suite(profile, cases, peers, Path(temporary))
+            _publish(report, options.output, options.docs)
+        if options.cases and _BUCKETS in options.cases:
+            started = time.perf_counter()
+            samples = run_study(profile, Path(temporary), _log)
+            _publish_study(_facts(profile, started), samples, options.output, options.docs)
+    _log(f"results are in {options.output}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""What is measured in a process of its own: memory, reads by system call, a cold start."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from benchmarks.measure import stopwatch
+from benchmarks.peers import Peer, load_peer
+
+__all__ = ["cold_start", "read_memory", "system_reads", "write_memory", "write_seconds"]
+
+_ROOT = Path(__file__).parent.parent
+_COLD = """
+import sys
+from pathlib import Path
+from benchmarks.peers import load_peer
+name, path, column = sys.argv[1:]
+print(load_peer(name).read(Path(path), [column])[0][0], flush=True)
+"""
+
+
+def cold_start(peer: str, path: Path, column: str) -> tuple[float, str]:
+    """Seconds from the start of Python to the first value of a column, and the value."""
+    command = [sys.executable, "-c", _COLD, peer, str(path), column]
+    start = time.perf_counter()
+    with subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        value = process.stdout.readline().strip()
+        seconds = time.perf_counter() - start
+    if process.returncode:
+        raise RuntimeError(f"the cold process of {peer} failed")
+    return seconds, value
+
+
+def read_memory(peer: str, path: Path) -> int:
+    """Bytes by which memory grows at most while a whole file is read."""
+    return _ask("read", peer, str(path))[0]
+
+
+def write_memory(peer: str, arrow_file: Path, path: Path, level: int) -> int:
+    """Bytes by which memory grows at most while the table of an Arrow file is written."""
+    return _ask("write", peer, str(arrow_file), str(path), str(level))[0]
+
+
+def write_seconds(peer: str, arrow_file: Path, path: Path, level: int) -> float:
+    """Seconds to write the table of an Arrow file, without starting and reading it."""
+    return _ask("time", peer, str(arrow_file), str(path), str(level))[0] / 1e6
+
+
+def system_reads(peer: str, path: Path, columns: Sequence[str]) -> tuple[int, int]:
+    """Bytes and number of read calls with which a file is opened and columns are read."""
+    num_bytes, num_calls = _ask("reads", peer, str(path), *columns)
+    return num_bytes, num_calls
+
+
+def _ask(*arguments: str) -> list[int]:
+    command = [sys.executable, "-m", "benchmarks.child", *arguments]
+    result = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise RuntimeError(f"{' '.join(arguments[:2])}: {result.stderr.strip()[-500:]}")
+    answer: list[int] = json.loads(result.stdout)
+    return answer
+
+
+def _status(field: str) -> int:
+    """Bytes in a field of /proc/self/status."""
+    found = re.search(rf"^{field}:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.M)
+    if found is None:
+        raise RuntimeError(f"/proc/self/status has no {field}")
+    return int(found[1]) * 1024
+
+
+def _memory_of(action: Callable[[], object]) -> int:
+    """Growth of resident memory, from before the action to its peak.
+
+    ``ru_maxrss`` would not do: a child inherits its parent's through fork, and it cannot be reset
+    to leave out what imports and set-up took.
+    """
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _status("VmRSS")
+    result = action()
+    grown = _status("VmHWM") - before
+    del result
+    return grown
+
+
+def _reads_of(peer: Peer, path: Path, columns: Sequence[str]) -> list[int]:
+    # Once before, so that what libraries load when first used does not count.
+    peer.read(path, columns)
+    first = _counters()
+    overhead = [after - before for before, after in zip(first, _counters(), strict=True)]
+    before = _counters()
+    peer.read(path, columns)
+    after = _counters()
+    return [end - start - extra for start, end, extra in zip(before, after, overhead, strict=True)]
+
+
+def _counters() -> tuple[int, int]:
+    descriptor = os.open("/proc/self/io", os.O_RDONLY)
+    try:
+        text = os.read(descriptor, 4096).decode()
+    finally:
+        os.close(descriptor)
+    fields = dict(line.split(": ") for line in text.splitlines())
+    return int(fields["rchar"]), int(fields["syscr"])
+
+
+def _main(mode: str, name: str, *arguments: str) -> list[int]:
+    peer = load_peer(name)
+    path = Path(arguments[0])
+    if mode == "reads":
+        return _reads_of(peer, path, arguments[1:])
+    if mode == "read":
+        return [_memory_of(lambda: peer.read(path, None))]
+    with pa.OSFile(str(path)) as file:
+        table = pa.ipc.open_file(file).read_all()
+    target, level = Path(arguments[1]), int(arguments[2])
+    if mode == "time":
+        return [round(1e6 * stopwatch(lambda: peer.write(table, target, level))[0])]
+    return [_memory_of(lambda: peer.write(table, target, level))]
+
+
+if __name__ == "__main__":
+    print(json.dumps(_main(*sys.argv[1:])))

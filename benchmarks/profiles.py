@@ -1,0 +1,123 @@
+"""How large a run is: the full suite, a quick look, or the smoke run of the tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["FULL", "PROFILES", "QUICK", "SMOKE", "Profile"]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Shapes, peers and effort of a run.
+
+    Parameters
+    ----------
+    name : str
+        How commands and reports call it.
+    peers : tuple of str, or None
+        Peers that take part unless the caller names others; None for all.
+    num_columns : int
+        Width of the wide tables.
+    reference_rows : tuple of int
+        Rows of the reference table, ascending.
+    main_rows : int
+        Which of them most cases use.
+    sparse_rows : int
+        Rows of the sparse table.
+    column_counts : tuple of int
+        Widths of the scaling test, ascending.
+    narrow_shape, dense_shape : tuple of int
+        Columns and rows of the tables on which Mosaic is expected to lose.
+    bucket_counts : tuple of int
+        Numbers of buckets that the bucket study tries.
+    bucket_shapes : tuple of (str, int, int)
+        Kind (``strings`` or ``doubles``), columns and rows of the tables it tries them on.
+    max_rounds : int
+        Samples per measurement, as far as the time allows.
+    seconds : float
+        What the samples of one peer in one case may take together.
+    write_limit : float
+        A peer expected to need longer than this to write a table does not take part in it.
+    memory_limit : float
+        A peer that needs longer than this to write does not have the memory of that measured.
+    """
+
+    name: str
+    peers: tuple[str, ...] | None
+    num_columns: int
+    reference_rows: tuple[int, ...]
+    main_rows: int
+    sparse_rows: int
+    column_counts: tuple[int, ...]
+    narrow_shape: tuple[int, int]
+    dense_shape: tuple[int, int]
+    bucket_counts: tuple[int, ...]
+    bucket_shapes: tuple[tuple[str, int, int], ...]
+    max_rounds: int
+    seconds: float
+    write_limit: float
+    memory_limit: float
+
+
+FULL = Profile(
+    name="full",
+    peers=None,
+    num_columns=10_000,
+    reference_rows=(10, 500, 4_500),
+    main_rows=500,
+    sparse_rows=1_500,
+    column_counts=(100, 1_000, 10_000, 100_000),
+    narrow_shape=(12, 500_000),
+    dense_shape=(1_000, 10_000),
+    bucket_counts=(1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000),
+    bucket_shapes=(
+        ("strings", 10_000, 10),
+        ("strings", 10_000, 500),
+        ("strings", 10_000, 4_500),
+        ("strings", 1_000, 500),
+        ("doubles", 100_000, 8),
+    ),
+    max_rounds=15,
+    seconds=2.0,
+    write_limit=40.0,
+    memory_limit=5.0,
+)
+
+QUICK = Profile(
+    name="quick",
+    peers=("pymosaic", "paimon", "parquet", "feather"),
+    num_columns=10_000,
+    reference_rows=(10, 500),
+    main_rows=500,
+    sparse_rows=1_500,
+    column_counts=(100, 1_000, 10_000),
+    narrow_shape=(12, 100_000),
+    dense_shape=(1_000, 2_000),
+    bucket_counts=(1, 10, 100, 1_000, 10_000),
+    bucket_shapes=(("strings", 10_000, 10), ("strings", 10_000, 500), ("doubles", 10_000, 8)),
+    max_rounds=7,
+    seconds=1.0,
+    write_limit=20.0,
+    memory_limit=5.0,
+)
+
+SMOKE = Profile(
+    name="smoke",
+    peers=None,
+    num_columns=60,
+    reference_rows=(3, 20),
+    main_rows=20,
+    sparse_rows=25,
+    column_counts=(30, 60),
+    narrow_shape=(4, 200),
+    dense_shape=(10, 50),
+    bucket_counts=(1, 10),
+    bucket_shapes=(("strings", 60, 10), ("doubles", 60, 8)),
+    max_rounds=1,
+    seconds=0.0,
+    write_limit=40.0,
+    memory_limit=5.0,
+)
+
+PROFILES = {profile.name: profile for profile in (FULL, QUICK, SMOKE)}

@@ -1,0 +1,169 @@
+"""Set-up of a run: tables and files, made when a case first needs them, outside of its timing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from benchmarks import child
+from benchmarks.data import TableSpec, table_specs
+from benchmarks.measure import Measurements, interleave, stopwatch
+from benchmarks.peers import Peer, load_peer
+from benchmarks.profiles import Profile
+
+__all__ = ["Workspace", "same_values"]
+
+
+def same_values(actual: pa.Table, expected: pa.Table) -> bool:
+    """Whether two tables have the same columns and values; types may differ in layout only."""
+    if actual.column_names != expected.column_names:
+        if sorted(actual.column_names) != sorted(expected.column_names):
+            return False
+        actual = actual.select(expected.column_names)
+    if not actual.schema.equals(expected.schema):
+        actual = actual.cast(expected.schema)
+    return bool(actual.equals(expected))
+
+
+class Workspace:
+    """The tables, files and results of a run.
+
+    Parameters
+    ----------
+    profile : Profile
+        How large the run is.
+    peers : sequence of str
+        Formats that take part.
+    directory : Path
+        Where files go.
+    log : callable
+        Gets a line of text whenever there is something to tell.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        peers: Sequence[str],
+        directory: Path,
+        log: Callable[[str], None],
+    ) -> None:
+        self.profile = profile
+        self.peers: dict[str, Peer] = {name: load_peer(name) for name in peers}
+        self.directory = directory
+        self.log = log
+        self.specs: dict[str, TableSpec] = table_specs(profile)
+        self.measurements = Measurements()
+        self._tables: dict[str, pa.Table] = {}
+        self._files: dict[tuple[str, str], Path] = {}
+        self._seconds: dict[tuple[str, str], float] = {}
+        self._skipped: dict[tuple[str, str], str] = {}
+
+    def table(self, name: str) -> pa.Table:
+        """A table by name."""
+        if name not in self._tables:
+            self.log(f"making {name}: {self.specs[name].title}")
+            self._tables[name] = self.specs[name].build()
+        return self._tables[name]
+
+    def path(self, table: str, peer: str) -> Path:
+        """Where a peer's file of a table is or would be."""
+        return self.directory / f"{table}.{self.peers[peer].suffix}"
+
+    def skipped(self, table: str, peer: str) -> str:
+        """Why a peer has no file of a table."""
+        return self._skipped.get((table, peer), "")
+
+    def file(self, table: str, peer: str) -> Path | None:
+        """A peer's file of a table, written when first asked for; None if it is skipped."""
+        key = table, peer
+        if key not in self._files and key not in self._skipped:
+            self._skipped[key] = reason = self._reason_to_skip(table, peer)
+            if not reason:
+                self._write(table, peer)
+        return self._files.get(key)
+
+    def arrow_file(self, table: str) -> Path:
+        """A table as an uncompressed Arrow file, for other processes."""
+        path = self.directory / f"{table}.arrow"
+        if not path.exists():
+            with pa.ipc.new_file(str(path), self.table(table).schema) as writer:
+                writer.write_table(self.table(table))
+        return path
+
+    def writes_apart(self, table: str, peer: str) -> bool:
+        """Whether a peer's file of a table is written by a process of its own."""
+        above = self.peers[peer].writes_apart_above
+        return above is not None and self.table(table).num_columns > above
+
+    def write_seconds(self, table: str, peer: str) -> float:
+        """How long the set-up took to write a file that is there."""
+        return self._seconds[table, peer]
+
+    def _reason_to_skip(self, table: str, peer: str) -> str:
+        spec = self.specs[table]
+        if spec.name.endswith("level-1") and not self.peers[peer].has_levels:
+            return "has no levels"
+        most = self.peers[peer].max_columns
+        if most is not None and self.table(table).num_columns > most:
+            return f"its writer is not given more than {most:,} columns"
+        if spec.larger_than is None:
+            return ""
+        if self.file(spec.larger_than, peer) is None:
+            return self._skipped[spec.larger_than, peer]
+        expected = self._seconds[spec.larger_than, peer] * spec.growth
+        if expected > self.profile.write_limit:
+            return f"writing would take over {self.profile.write_limit:.0f} s"
+        return ""
+
+    def _write(self, table: str, peer: str) -> None:
+        spec, path, data = self.specs[table], self.path(table, peer), self.table(table)
+        if self.writes_apart(table, peer):
+            seconds = child.write_seconds(peer, self.arrow_file(table), path, spec.level)
+        else:
+            seconds, _ = stopwatch(lambda: self.peers[peer].write(data, path, spec.level))
+        if seconds > 1:
+            self.log(f"wrote {path.name} in {seconds:.1f} s")
+        self._files[table, peer] = path
+        self._seconds[table, peer] = seconds
+
+    def files(self, table: str, case: str, metric: str) -> dict[str, Path]:
+        """Files of all peers that have one; for the others the case gets a note."""
+        found = {}
+        for peer in self.peers:
+            path = self.file(table, peer)
+            if path is None:
+                self.measurements.add(table, case, peer, metric, note=self.skipped(table, peer))
+            else:
+                found[peer] = path
+        return found
+
+    def time(
+        self,
+        table: str,
+        case: str,
+        actions: Mapping[str, Callable[[], object]],
+        check: Callable[[str, object], None] | None = None,
+        before: Callable[[], None] | None = None,
+    ) -> None:
+        """Time the actions of a case in turns and keep the samples."""
+        profile = self.profile
+        taken = interleave(actions, profile.max_rounds, profile.seconds, check, before)
+        for peer, samples in taken.items():
+            self.measurements.add(table, case, peer, "seconds", *samples)
+        self.log_case(table, case)
+
+    def log_case(self, table: str, case: str) -> None:
+        """Tell what a case gave."""
+        parts = []
+        for peer in self.measurements.peers():
+            item = self.measurements.get(table, case, peer)
+            if item is not None and item.value is not None:
+                value = (
+                    f"{item.value * 1e3:.2f} ms"
+                    if item.metric == "seconds"
+                    else f"{item.value:,.0f}"
+                )
+                parts.append(f"{peer} {value}")
+        self.log(f"{table} | {case} | " + ", ".join(parts))
