@@ -24,6 +24,7 @@ from benchmarks.workspace import Workspace
 
 __all__ = ["main"]
 
+_STARTED = time.perf_counter()
 _BUCKETS = "buckets"
 _ROOT = Path(__file__).parent.parent
 _DOCS = _ROOT / "docs"
@@ -63,7 +64,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _log(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    """Tell how a run goes on, with the seconds since it began."""
+    print(f"[{time.perf_counter() - _STARTED:4.0f} s] {line}", file=sys.stderr, flush=True)
 
 
 def _facts(profile: Profile, started: float) -> dict[str, Any]:
