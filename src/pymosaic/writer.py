@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -282,6 +282,10 @@ class MosaicWriter:
         rows = self._rows
         if rows.num_rows == 0:
             return
+        if self._num_row_groups == 0 and self._options.num_buckets == "auto":
+            self._catalog.spread_over(
+                self._options.bucket_count(self._catalog.num_columns, self._buffered_bytes)
+            )
         stored_statistics = [
             # Without checksums the file is the reference's to the byte, its NaN included.
             (position, statistics(rows, position, not self._options.checksum))
@@ -421,7 +425,7 @@ def write_table(
     *,
     compression: str | None = "zstd",
     compression_level: int = 1,
-    num_buckets: int | None = None,
+    num_buckets: int | Literal["auto"] | None = None,
     row_group_bytes: int = 256 << 20,
     max_dict_entries: int = 255,
     max_dict_bytes: int = 32 << 10,
@@ -444,8 +448,9 @@ def write_table(
         How buckets and the schema are compressed.
     compression_level : int
         Level of zstd, from -131072 (fastest) to 22 (smallest).
-    num_buckets : int, optional
-        Buckets that columns are spread over; 100 by default, never more than columns.
+    num_buckets : int or "auto", optional
+        Buckets that columns are spread over; 100 by default, never more than columns. "auto" takes
+        one for each MiB of the first row group's values, and at least 10.
     row_group_bytes : int
         A row group ends with the batch that brings its serialised values to this size; see
         ``split_batches`` for batches far above it.

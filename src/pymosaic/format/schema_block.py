@@ -32,14 +32,36 @@ from pymosaic.kernels import schema_content
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.limits import Limits
 
-__all__ = ["emit", "parse"]
+__all__ = ["emit", "forget", "parse"]
 
 _PREFIX = 4
 _STRUCTURE = "schema block"
+# Files of one table mostly have one schema. The catalogs of the last few blocks are kept, unless
+# they are very large; no lock, so that a fork finds none held.
+_KEPT_CATALOGS = 4
+_KEPT_BYTES = 16 << 20
+_kept: dict[tuple[bytes, bool, Limits], Catalog] = {}
+
+
+def forget() -> None:
+    """Drop the catalogs that are kept, as if no file had been opened before."""
+    _kept.clear()
 
 
 def parse(data: bytes | memoryview, compressed: bool, limits: Limits) -> Catalog:
-    """Read a schema block, prefix included."""
+    """Read a schema block, prefix included. The same bytes may give the same catalog."""
+    key = (bytes(data), compressed, limits)
+    catalog = _kept.get(key)
+    if catalog is None:
+        catalog = _parse(data, compressed, limits)
+        if catalog.nbytes <= _KEPT_BYTES:
+            _kept[key] = catalog
+            for oldest in list(_kept)[:-_KEPT_CATALOGS]:
+                _kept.pop(oldest, None)
+    return catalog
+
+
+def _parse(data: bytes | memoryview, compressed: bool, limits: Limits) -> Catalog:
     declared_size = int.from_bytes(data[:_PREFIX], "big")
     content: bytes | memoryview
     if compressed:
