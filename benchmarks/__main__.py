@@ -19,7 +19,15 @@ from benchmarks.goals import outcomes
 from benchmarks.peers import PEERS
 from benchmarks.plots import draw_buckets, draw_report
 from benchmarks.profiles import FULL, PROFILES, Profile
-from benchmarks.report import Report, as_markdown, as_text, plain_table, replace_block
+from benchmarks.report import (
+    Report,
+    as_markdown,
+    as_text,
+    markdown_table,
+    plain_table,
+    replace_block,
+    run_facts,
+)
 from benchmarks.workspace import Workspace
 
 __all__ = ["main"]
@@ -108,6 +116,11 @@ def _publish_study(
     for shape, rows in study_rows(samples).items():
         print(f"== {shape}\n\n{plain_table(rows)}\n")
     if docs:
+        tables = [
+            f"### {shape}\n\n{markdown_table(rows)}" for shape, rows in study_rows(samples).items()
+        ]
+        facts = "\n".join(f"- {fact}" for fact in run_facts(run))
+        replace_block(_DOCS / "choosing-buckets.md", "study", "\n\n".join([facts, *tables]))
         draw_buckets(samples, _DOCS / "images")
 
 

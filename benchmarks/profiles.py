@@ -32,7 +32,7 @@ class Profile:
     bucket_counts : tuple of int
         Numbers of buckets that the bucket study tries.
     bucket_shapes : tuple of (str, int, int)
-        Kind (``strings`` or ``doubles``), columns and rows of the tables it tries them on.
+        Kind (``strings``, ``sparse`` or ``doubles``), columns and rows of the tables it tries them on.
     max_rounds : int
         Samples per measurement, as far as the time allows.
     seconds : float
@@ -76,6 +76,7 @@ FULL = Profile(
         ("strings", 10_000, 500),
         ("strings", 10_000, 4_500),
         ("strings", 1_000, 500),
+        ("sparse", 10_000, 1_500),
         ("doubles", 100_000, 8),
     ),
     max_rounds=15,

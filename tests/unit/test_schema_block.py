@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
-from pymosaic import Limits, LimitExceededError
+from pymosaic import LimitExceededError, Limits
 from pymosaic.format import schema_block
 
 
