@@ -32,7 +32,7 @@ class Profile:
     bucket_counts : tuple of int
         Numbers of buckets that the bucket study tries.
     bucket_shapes : tuple of (str, int, int)
-        Kind (``strings``, ``sparse`` or ``doubles``), columns and rows of the tables it tries them on.
+        Kind (``strings``, ``sparse`` or ``doubles``), columns and rows of its tables.
     max_rounds : int
         Samples per measurement, as far as the time allows.
     seconds : float

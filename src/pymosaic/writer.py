@@ -243,6 +243,8 @@ class MosaicWriter:
         pieces = self._options.pieces(*measure(source, capsule))
         if pieces == 1:
             self._append_rows(source, capsule, 0, num_rows)
+            # Arrow's description of a wide batch takes memory that encoding can use.
+            del capsule
             if self._buffered_bytes >= self._options.row_group_bytes:
                 self._flush()
             return
