@@ -5,16 +5,17 @@ the *name* of a small file, its record::
 
     part-<task>-<job>-<number>.mosaic           a data file
     _mosaic/<job>.pending                       the job has begun
-    _mosaic/<job>.claim                         it is about to publish (see commit)
-    _mosaic/<job>.committed.json                it has published: {"adds": […], "removes": […]}
+    _mosaic/<job>.replacing.json                published: {"adds": […], "removes": […]}
+    _mosaic/<job>.committed.json                published, what it removes is gone: {"adds": […]}
     _mosaic/<job>.aborted                       it has given up
+    _mosaic/<job>.claim                         it is about to replace files (see claim)
     _mosaic/staging/<job>/…                     its files before they get their final names
 
 ==================================================  ===========================================
 a file                                              is part of the dataset
 ==================================================  ===========================================
-that a committed job removes                        no
-of a committed job                                  if the job's record lists it
+that a job which is replacing files removes         no
+of a job that has published                         if the job's record lists it
 of a job that is pending or aborted                 no
 of no job, or of a job without a record             yes: people may put files there
 ==================================================  ===========================================
@@ -43,10 +44,14 @@ __all__ = [
     "STAGING_DIRECTORY",
     "Records",
     "Snapshot",
+    "emit_record",
     "is_hidden",
     "job_of",
+    "list_record_names",
+    "load_records",
     "parse_record",
     "parse_record_name",
+    "record_path",
     "take_snapshot",
 ]
 
@@ -54,7 +59,8 @@ RECORDS_DIRECTORY = "_mosaic"
 STAGING_DIRECTORY = f"{RECORDS_DIRECTORY}/staging"
 _VERSION = 1
 _DATA_FILE = re.compile(r"part-.+-([0-9a-f]{32})-[0-9]+\.mosaic")
-_RECORD = re.compile(r"([0-9a-f]{32})\.(pending|claim|committed\.json|aborted)")
+_RECORD = re.compile(r"([0-9a-f]{32})\.(pending|replacing\.json|committed\.json|aborted)")
+_PUBLISHED = ("replacing.json", "committed.json")
 _MAX_RECORD_BYTES = 256 << 20
 # A listing of up to this many names is one answer of an object store.
 _PAGE = 1000
@@ -77,9 +83,14 @@ def job_of(path: str) -> str | None:
 
 
 def parse_record_name(name: str) -> tuple[str, str] | None:
-    """Job id and state of a record (``pending``, ``claim``, ``committed.json``, ``aborted``)."""
+    """Job id and state of a record (``pending`` and so on)."""
     match = _RECORD.fullmatch(name)
     return None if match is None else (match[1], match[2])
+
+
+def record_path(job: str, state: str) -> str:
+    """Where a job's record of a state is."""
+    return f"{RECORDS_DIRECTORY}/{job}.{state}"
 
 
 def is_hidden(path: str) -> bool:
@@ -107,9 +118,9 @@ class Records:
     unpublished : frozenset of str
         Ids of jobs that are pending or aborted.
     adds : mapping of str to frozenset of str
-        For each committed job, the files that it published.
+        For each job that has published, its files.
     removes : frozenset of str
-        Files that committed jobs have taken out.
+        Files that such jobs take out.
     """
 
     names: frozenset[str] = frozenset()
@@ -148,7 +159,7 @@ def _is_safe(path: object) -> bool:
 
 
 def parse_record(content: bytes, path: str) -> tuple[frozenset[str], frozenset[str]]:
-    """What a committed job added and removed. Checked: version, and that paths stay in the base."""
+    """What a job has added and removes. Checked: version, and that paths stay in the base."""
     if len(content) > _MAX_RECORD_BYTES:
         raise LimitExceededError(f"{len(content)} bytes are too many for a job record", path)
     try:
@@ -159,27 +170,29 @@ def parse_record(content: bytes, path: str) -> tuple[frozenset[str], frozenset[s
         raise CorruptFileError(f"not a job record of version {_VERSION}", path)
     lists = []
     for key in ("adds", "removes"):
-        paths = parsed.get(key)
+        paths = parsed.get(key, [])
         if not isinstance(paths, list) or not all(map(_is_safe, paths)):
             raise CorruptFileError(f"{key!r} must list paths below the base", path)
         lists.append(frozenset(paths))
     return lists[0], lists[1]
 
 
-def emit_record(adds: Iterable[str], removes: Iterable[str]) -> bytes:
-    """The content of a committed job's record."""
-    content = {"version": _VERSION, "adds": sorted(adds), "removes": sorted(removes)}
+def emit_record(adds: Iterable[str], removes: Iterable[str] = ()) -> bytes:
+    """The content of the record of a job that has published."""
+    content: dict[str, object] = {"version": _VERSION, "adds": sorted(adds)}
+    if removed := sorted(removes):
+        content["removes"] = removed
     return json.dumps(content, indent=1).encode()
 
 
 def load_records(storage: Storage, names: Iterable[str]) -> Records:
     """Read the records of these names; FileNotFoundError if one has gone meanwhile."""
     known = {name: parsed for name in names if (parsed := parse_record_name(name)) is not None}
-    committed = sorted(name for name, (_, state) in known.items() if state == "committed.json")
-    paths = [f"{RECORDS_DIRECTORY}/{name}" for name in committed]
+    published = sorted(name for name, (_, state) in known.items() if state in _PUBLISHED)
+    paths = [f"{RECORDS_DIRECTORY}/{name}" for name in published]
     adds: dict[str, frozenset[str]] = {}
     removes: set[str] = set()
-    for name, path, content in zip(committed, paths, storage.read_many(paths), strict=True):
+    for name, path, content in zip(published, paths, storage.read_many(paths), strict=True):
         adds[known[name][0]], removed = parse_record(content, storage.full_path(path))
         removes |= removed
     jobs = {job for job, _ in known.values()}

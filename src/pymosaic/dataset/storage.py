@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import os
+import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,12 +17,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pymosaic.sink import open_sink
+from pymosaic.sink import open_sink, sync_directory
 from pymosaic.source import Location, open_source, resolve_location
 
 __all__ = ["Entry", "Storage", "open_storage"]
 
 _PARALLEL_REQUESTS = 16
+_MOVE_ATTEMPTS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,9 @@ class Storage(abc.ABC):
     def _move(self, source: str, target: str) -> None:
         """Move a file, over what is at the target, into a directory that may not exist."""
 
+    def sync(self, directories: Iterable[str]) -> None:  # noqa: B027  (object stores need none)
+        """Make moves into these directories durable."""
+
     @abc.abstractmethod
     def remove_tree(self, directory: str) -> None:
         """Delete a directory and all in it, if it exists."""
@@ -87,9 +92,8 @@ class Storage(abc.ABC):
     def remove_empty(self, directory: str) -> None:
         """Delete a directory if it exists and is empty."""
 
-    @abc.abstractmethod
-    def make_directory(self, directory: str) -> None:
-        """Make a directory and its parents, where file systems have such."""
+    def make_directory(self, directory: str) -> None:  # noqa: B027  (object stores need none)
+        """Make a directory and its parents, where a file cannot be written without."""
 
     def read(self, path: str) -> bytes:
         """The content of a small file."""
@@ -172,7 +176,17 @@ class _LocalStorage(Storage):
         os.unlink(self.full_path(path))
 
     def _move(self, source: str, target: str) -> None:
+        for _ in range(_MOVE_ATTEMPTS):
+            # Another job may remove the directory again while it is empty.
+            os.makedirs(os.path.dirname(self.full_path(target)), exist_ok=True)
+            with suppress(FileNotFoundError):
+                os.replace(self.full_path(source), self.full_path(target))
+                return
         os.replace(self.full_path(source), self.full_path(target))
+
+    def sync(self, directories: Iterable[str]) -> None:
+        for directory in directories:
+            sync_directory(self.full_path(directory))
 
     def remove_tree(self, directory: str) -> None:
         shutil.rmtree(self.full_path(directory), ignore_errors=True)
@@ -213,7 +227,17 @@ class _ArrowStorage(Storage):
     def _delete(self, path: str) -> None:
         self.filesystem.delete_file(self.full_path(path))
 
+    def write(self, path: str, data: bytes) -> None:
+        if not self.moves:
+            super().write(path, data)
+            return
+        directory, _, name = path.rpartition("/")
+        temporary = f"{directory}/.{name}.tmp-{secrets.token_hex(8)}"
+        super().write(temporary, data)
+        self._move(temporary, path)
+
     def _move(self, source: str, target: str) -> None:
+        self.make_directory(target.rpartition("/")[0])
         self.filesystem.move(self.full_path(source), self.full_path(target))
 
     def remove_tree(self, directory: str) -> None:
@@ -256,9 +280,6 @@ class _FsspecStorage(Storage):
         self.delete_many(entry.path for entry in self.list_files(directory))
 
     def remove_empty(self, directory: str) -> None:
-        """Nothing: object stores have no directories."""
-
-    def make_directory(self, directory: str) -> None:
         """Nothing: object stores have no directories."""
 
 
