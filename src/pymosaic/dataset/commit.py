@@ -30,7 +30,7 @@ from pymosaic.dataset.claim import Claim
 from pymosaic.dataset.records import (
     RECORDS_DIRECTORY,
     STAGING_DIRECTORY,
-    emit_record,
+    JobRecord,
     is_hidden,
     job_of,
     parse_record_name,
@@ -184,8 +184,9 @@ class WriteJob:
             self._check_alive()
             if claim is not None:
                 claim.check()
-            self._publish(adds, removes)
-        self._tidy(adds, removes)
+            record = JobRecord(frozenset(adds), removes)
+            self._publish(record)
+        self._tidy(record)
         return tuple(sorted(removes))
 
     def abort(self) -> None:
@@ -254,20 +255,20 @@ class WriteJob:
             )
         return removes
 
-    def _publish(self, adds: list[str], removes: frozenset[str]) -> None:
-        record = self._record("replacing.json" if removes else "committed.json")
+    def _publish(self, record: JobRecord) -> None:
+        path = self._record("replacing.json" if record.removes else "committed.json")
         try:
-            self.storage.write(record, emit_record(adds, removes))
+            self.storage.write(path, record.emit())
         except Exception:
             # The answer may have been lost on its way, not the record.
             if not self._is_published(self._list_records()):
                 raise
 
-    def _tidy(self, adds: list[str], removes: frozenset[str]) -> None:
+    def _tidy(self, record: JobRecord) -> None:
         """Delete what is not needed any more; what fails here, a later sweep does."""
         with suppress(Exception):
-            if removes:
-                finish(self.storage, self.id, adds, removes)
+            if record.removes:
+                finish(self.storage, self.id, record, record.removes)
             self._remove_staging()
             self.storage.delete(self._record("pending"))
             sweep(self.storage, time.time() - DAY_SECONDS)

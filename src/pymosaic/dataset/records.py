@@ -6,7 +6,7 @@ the *name* of a small file, its record::
     part-<task>-<job>-<number>.mosaic           a data file
     _mosaic/<job>.pending                       the job has begun
     _mosaic/<job>.replacing.json                published: {"adds": […], "removes": […]}
-    _mosaic/<job>.committed.json                published, what it removes is gone: {"adds": […]}
+    _mosaic/<job>.committed.json                the same, what it removed is gone: {…, "removed": […]}
     _mosaic/<job>.aborted                       it has given up
     _mosaic/<job>.claim                         it is about to replace files (see claim)
     _mosaic/staging/<job>/…                     its files before they get their final names
@@ -42,14 +42,13 @@ from pymosaic.errors import CorruptFileError, LimitExceededError, MosaicError
 __all__ = [
     "RECORDS_DIRECTORY",
     "STAGING_DIRECTORY",
+    "JobRecord",
     "Records",
     "Snapshot",
-    "emit_record",
     "is_hidden",
     "job_of",
     "list_record_names",
     "load_records",
-    "parse_record",
     "parse_record_name",
     "record_path",
     "take_snapshot",
@@ -121,12 +120,15 @@ class Records:
         For each job that has published, its files.
     removes : frozenset of str
         Files that such jobs take out.
+    removed : frozenset of str
+        Files that they have deleted; new ones of the same names are none of theirs.
     """
 
     names: frozenset[str] = frozenset()
     unpublished: frozenset[str] = frozenset()
     adds: Mapping[str, frozenset[str]] = field(default_factory=dict)
     removes: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
 
     def is_visible(self, path: str) -> bool:
         """Whether a file, by its path below the base, is part of the dataset."""
@@ -158,31 +160,38 @@ def _is_safe(path: object) -> bool:
     )
 
 
-def parse_record(content: bytes, path: str) -> tuple[frozenset[str], frozenset[str]]:
-    """What a job has added and removes. Checked: version, and that paths stay in the base."""
-    if len(content) > _MAX_RECORD_BYTES:
-        raise LimitExceededError(f"{len(content)} bytes are too many for a job record", path)
-    try:
-        parsed = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise CorruptFileError(f"a job record must be JSON ({error})", path) from error
-    if not isinstance(parsed, dict) or parsed.get("version") != _VERSION:
-        raise CorruptFileError(f"not a job record of version {_VERSION}", path)
-    lists = []
-    for key in ("adds", "removes"):
-        paths = parsed.get(key, [])
-        if not isinstance(paths, list) or not all(map(_is_safe, paths)):
-            raise CorruptFileError(f"{key!r} must list paths below the base", path)
-        lists.append(frozenset(paths))
-    return lists[0], lists[1]
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """What a job that has published says: paths of files that it adds, takes out, has deleted."""
 
+    adds: frozenset[str]
+    removes: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
 
-def emit_record(adds: Iterable[str], removes: Iterable[str] = ()) -> bytes:
-    """The content of the record of a job that has published."""
-    content: dict[str, object] = {"version": _VERSION, "adds": sorted(adds)}
-    if removed := sorted(removes):
-        content["removes"] = removed
-    return json.dumps(content, indent=1).encode()
+    @classmethod
+    def parse(cls, content: bytes, path: str) -> JobRecord:
+        """Read a record. Checked: size, version, and that all paths stay below the base."""
+        if len(content) > _MAX_RECORD_BYTES:
+            raise LimitExceededError(f"{len(content)} bytes are too many for a job record", path)
+        try:
+            parsed = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise CorruptFileError(f"a job record must be JSON ({error})", path) from error
+        if not isinstance(parsed, dict) or parsed.get("version") != _VERSION:
+            raise CorruptFileError(f"not a job record of version {_VERSION}", path)
+        lists = [parsed.get(key, []) for key in ("adds", "removes", "removed")]
+        if not all(isinstance(paths, list) and all(map(_is_safe, paths)) for paths in lists):
+            raise CorruptFileError("a job record must list paths below the base", path)
+        return cls(*map(frozenset, lists))
+
+    def emit(self) -> bytes:
+        """The content of the record."""
+        content: dict[str, object] = {"version": _VERSION, "adds": sorted(self.adds)}
+        if self.removes:
+            content["removes"] = sorted(self.removes)
+        if self.removed:
+            content["removed"] = sorted(self.removed)
+        return json.dumps(content, indent=1).encode()
 
 
 def load_records(storage: Storage, names: Iterable[str]) -> Records:
@@ -192,11 +201,20 @@ def load_records(storage: Storage, names: Iterable[str]) -> Records:
     paths = [f"{RECORDS_DIRECTORY}/{name}" for name in published]
     adds: dict[str, frozenset[str]] = {}
     removes: set[str] = set()
+    removed: set[str] = set()
     for name, path, content in zip(published, paths, storage.read_many(paths), strict=True):
-        adds[known[name][0]], removed = parse_record(content, storage.full_path(path))
-        removes |= removed
+        record = JobRecord.parse(content, storage.full_path(path))
+        adds[known[name][0]] = record.adds
+        removes |= record.removes
+        removed |= record.removed
     jobs = {job for job, _ in known.values()}
-    return Records(frozenset(known), frozenset(jobs - adds.keys()), adds, frozenset(removes))
+    return Records(
+        frozenset(known),
+        frozenset(jobs - adds.keys()),
+        adds,
+        frozenset(removes),
+        frozenset(removed),
+    )
 
 
 def list_record_names(storage: Storage) -> frozenset[str]:
@@ -241,9 +259,9 @@ def take_snapshot(storage: Storage) -> Snapshot:
             time.sleep(min(_LONGEST_WAIT, 0.01 * attempt))
             continue
         listed = {entry.path for entry in entries}
-        published = frozenset().union(*records.adds.values()) - records.removes - listed
-        if published and published != missing:
-            missing = published
+        published = frozenset().union(*records.adds.values()) - records.removes - records.removed
+        if (absent := published - listed) and absent != missing:
+            missing = absent
             continue
         files = sorted(
             (entry for entry in entries if records.is_visible(entry.path)),

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pymosaic.dataset.records import (
     RECORDS_DIRECTORY,
     STAGING_DIRECTORY,
-    emit_record,
+    JobRecord,
     is_hidden,
     job_of,
-    parse_record,
     parse_record_name,
     record_path,
 )
@@ -57,10 +56,11 @@ def remove_files(storage: Storage, paths: Iterable[str]) -> None:
         directories = {directory.rpartition("/")[0] for directory in directories}
 
 
-def finish(storage: Storage, job: str, adds: Iterable[str], removes: Iterable[str]) -> None:
+def finish(storage: Storage, job: str, record: JobRecord, delete: Iterable[str]) -> None:
     """Delete what a published job removes, and say so in its record."""
-    remove_files(storage, removes)
-    storage.write(record_path(job, "committed.json"), emit_record(adds))
+    remove_files(storage, delete)
+    finished = JobRecord(record.adds, removed=record.removes)
+    storage.write(record_path(job, "committed.json"), finished.emit())
     storage.delete(record_path(job, "replacing.json"))
 
 
@@ -106,22 +106,23 @@ def _finish_ended(
     storage: Storage, job: _Job, by_path: dict[str, Entry], written: list[Entry]
 ) -> list[Entry]:
     """Delete the files of a job that are hidden for good, and those that it removes."""
-    adds: frozenset[str] = frozenset()
-    removed: list[Entry] = []
     replacing = job.records.get("replacing.json")
-    record = replacing or job.records.get("committed.json")
-    if record is not None:
+    entry = replacing or job.records.get("committed.json")
+    record = JobRecord(frozenset())
+    removed: list[Entry] = []
+    if entry is not None:
         try:
-            adds, removes = parse_record(storage.read(record.path), storage.full_path(record.path))
+            content = storage.read(entry.path)
         except FileNotFoundError:
             return []  # another job is sweeping
+        record = JobRecord.parse(content, storage.full_path(entry.path))
         # A file that was put there since, under a name that was free then, is not meant.
-        candidates = (by_path[path] for path in sorted(removes) if path in by_path)
-        removed = [entry for entry in candidates if not _is_after(entry, record)]
-    strays = [entry for entry in written if entry.path not in adds]
+        candidates = (by_path[path] for path in sorted(record.removes) if path in by_path)
+        removed = [candidate for candidate in candidates if not _is_after(candidate, entry)]
+    strays = [stray for stray in written if stray.path not in record.adds]
     if replacing is not None:
-        finish(storage, job.id, adds, [entry.path for entry in removed])
-    remove_files(storage, [entry.path for entry in strays])
+        finish(storage, job.id, record, [candidate.path for candidate in removed])
+    remove_files(storage, [stray.path for stray in strays])
     return removed + strays
 
 
