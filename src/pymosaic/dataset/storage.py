@@ -67,6 +67,10 @@ class Storage(abc.ABC):
         """A path below the base, for functions that take ``filesystem`` too."""
         return f"{self.base.rstrip('/')}/{path}" if path else self.base
 
+    def relative_path(self, full_path: str) -> str:
+        """The opposite of :meth:`full_path`."""
+        return full_path[len(self.base.rstrip("/")) + 1 :]
+
     @abc.abstractmethod
     def list_files(
         self, directory: str = "", recursive: bool = True, skip: Callable[[str], bool] | None = None
