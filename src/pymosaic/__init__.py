@@ -47,11 +47,13 @@ __all__ = [
     "ScanPlan",
     "ScanTask",
     "UnsupportedFeatureError",
+    "WrittenDataset",
     "__version__",
     "dataset",
     "read_metadata",
     "read_schema",
     "read_table",
+    "write_dataset",
     "write_table",
 ]
 
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from pymosaic.dataset.plan import Piece, ScanPlan
     from pymosaic.dataset.scan import Scan
     from pymosaic.dataset.scan_task import ScanTask
+    from pymosaic.dataset.write import WrittenDataset, write_dataset
 
 # Imported when first asked for: who reads one file needs none of it.
 _LATE = {
@@ -69,6 +72,8 @@ _LATE = {
     "Scan": "pymosaic.dataset.scan",
     "ScanPlan": "pymosaic.dataset.plan",
     "ScanTask": "pymosaic.dataset.scan_task",
+    "WrittenDataset": "pymosaic.dataset.write",
+    "write_dataset": "pymosaic.dataset.write",
 }
 
 
