@@ -38,6 +38,7 @@ __all__ = [
     "InvalidOptionError",
     "LimitExceededError",
     "Limits",
+    "MergeReport",
     "MosaicError",
     "MosaicFile",
     "MosaicWriter",
@@ -50,6 +51,7 @@ __all__ = [
     "WrittenDataset",
     "__version__",
     "dataset",
+    "merge",
     "read_metadata",
     "read_schema",
     "read_table",
@@ -60,6 +62,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from pymosaic.dataset.dataset import Dataset, dataset
+    from pymosaic.dataset.merge import MergeReport, merge
     from pymosaic.dataset.plan import Piece, ScanPlan
     from pymosaic.dataset.scan import Scan
     from pymosaic.dataset.scan_task import ScanTask
@@ -68,11 +71,13 @@ if TYPE_CHECKING:
 # Imported when first asked for: who reads one file needs none of it.
 _LATE = {
     "Dataset": "pymosaic.dataset.dataset",
+    "MergeReport": "pymosaic.dataset.merge",
     "Piece": "pymosaic.dataset.plan",
     "Scan": "pymosaic.dataset.scan",
     "ScanPlan": "pymosaic.dataset.plan",
     "ScanTask": "pymosaic.dataset.scan_task",
     "WrittenDataset": "pymosaic.dataset.write",
+    "merge": "pymosaic.dataset.merge",
     "write_dataset": "pymosaic.dataset.write",
 }
 
