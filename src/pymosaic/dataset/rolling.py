@@ -73,6 +73,8 @@ class PartitionedWriter:
         Of the batches, key columns included.
     partition_by : sequence of str
         Key columns, outermost directory first.
+    directory : str
+        Where files go that have no key columns.
     target_file_bytes : int
         A file ends when it is about as large.
     max_open_files : int
@@ -102,6 +104,7 @@ class PartitionedWriter:
         schema: pa.Schema,
         *,
         partition_by: Sequence[str] = (),
+        directory: str = "",
         target_file_bytes: int = TARGET_FILE_BYTES,
         max_open_files: int = MAX_OPEN_FILES,
         **writer_options: Any,
@@ -111,6 +114,7 @@ class PartitionedWriter:
         self._job = job
         self._task = task
         self._partition_by = tuple(partition_by)
+        self._directory = directory
         self._schema = file_schema(schema, self._partition_by, writer_options)
         self._options = writer_options
         self._row_group_bytes = WriterOptions(**writer_options).row_group_bytes
@@ -126,7 +130,7 @@ class PartitionedWriter:
     def write(self, batch: pa.RecordBatch) -> None:
         """Append rows to the files of their partitions."""
         if not self._partition_by:
-            self._append("", batch)
+            self._append(self._directory, batch)
             return
         for directory, rows in split_batch(batch, self._partition_by):
             self._append(directory, rows)
@@ -137,7 +141,7 @@ class PartitionedWriter:
         Without partitions there is always one, if only to keep the schema.
         """
         if not self._partition_by and not self._written and not self._open:
-            self._file("")
+            self._file(self._directory)
         while self._open:
             self._complete(next(iter(self._open)))
         return [self._written[number] for number in sorted(self._written)]
