@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -74,7 +75,7 @@ class World:
     def __init__(self, step: Callable[[], None] = lambda: None) -> None:
         self.files: dict[str, tuple[bytes, float]] = {}
         self.step = step
-        self.clock = 1000.0
+        self.clock = time.time()
 
     def tick(self) -> float:
         self.clock += 1.0
