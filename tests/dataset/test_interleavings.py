@@ -237,7 +237,7 @@ def test_abort_undoes_everything_at_any_point(moves: bool) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_sweep_while_others_read_and_write_changes_nothing(seed: int, moves: bool) -> None:
     simulation = Simulation(seed, moves)
-    first = simulation.writer("overwrite", kill_at=7 + seed % 6)
+    first = simulation.writer("overwrite", kill_at=3 + seed % 7)
     with pytest.raises(Killed):
         first()
     before = simulation.look()
