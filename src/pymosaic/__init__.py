@@ -44,6 +44,7 @@ __all__ = [
     "MosaicFile",
     "MosaicWriter",
     "Piece",
+    "Recommendation",
     "RowGroupMetadata",
     "Scan",
     "ScanPlan",
@@ -58,6 +59,7 @@ __all__ = [
     "read_metadata",
     "read_schema",
     "read_table",
+    "tune",
     "vacuum",
     "write_dataset",
     "write_table",
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
     from pymosaic.dataset.plan import Piece, ScanPlan
     from pymosaic.dataset.scan import Scan
     from pymosaic.dataset.scan_task import ScanTask
+    from pymosaic.dataset.tune import Recommendation, tune
     from pymosaic.dataset.vacuum import VacuumReport, vacuum
     from pymosaic.dataset.write import WrittenDataset, write_dataset
 
@@ -80,6 +83,7 @@ _LATE = {
     "Dataset": "pymosaic.dataset.dataset",
     "MergeReport": "pymosaic.dataset.merge",
     "Piece": "pymosaic.dataset.plan",
+    "Recommendation": "pymosaic.dataset.tune",
     "Scan": "pymosaic.dataset.scan",
     "ScanPlan": "pymosaic.dataset.plan",
     "ScanTask": "pymosaic.dataset.scan_task",
@@ -87,6 +91,7 @@ _LATE = {
     "WrittenDataset": "pymosaic.dataset.write",
     "compact": "pymosaic.dataset.compact",
     "merge": "pymosaic.dataset.merge",
+    "tune": "pymosaic.dataset.tune",
     "vacuum": "pymosaic.dataset.vacuum",
     "write_dataset": "pymosaic.dataset.write",
 }
