@@ -61,8 +61,6 @@ _DATA_FILE = re.compile(r"part-.+-([0-9a-f]{32})-[0-9]+\.mosaic")
 _RECORD = re.compile(r"([0-9a-f]{32})\.(pending|replacing\.json|committed\.json|aborted)")
 _PUBLISHED = ("replacing.json", "committed.json")
 _MAX_RECORD_BYTES = 256 << 20
-# A listing of up to this many names is one answer of an object store.
-_PAGE = 1000
 _ATTEMPTS = 100
 _LONGEST_WAIT = 0.5
 
@@ -238,7 +236,7 @@ def _list_everything(storage: Storage) -> tuple[frozenset[str], list[Entry], boo
         if directory == RECORDS_DIRECTORY and parse_record_name(name) is not None
     )
     files = [entry for entry in entries if not is_hidden(entry.path)]
-    return names, files, bool(names) or len(entries) > _PAGE
+    return names, files, bool(names) or len(entries) > storage.names_at_once
 
 
 def take_snapshot(storage: Storage) -> Snapshot:

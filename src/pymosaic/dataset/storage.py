@@ -26,6 +26,9 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 _PARALLEL_REQUESTS = 16
+# What pyarrow and fsspec call file systems where a listing is one request, whatever the depth.
+_OBJECT_STORES = frozenset({"s3", "s3a", "gcs", "gs", "abfs", "abfss", "az"})
+_OBJECT_STORE_PAGE = 1000
 _MOVE_ATTEMPTS = 10
 
 
@@ -53,10 +56,13 @@ class Storage(abc.ABC):
         Whether a file can be moved at no cost; object stores would copy it.
     one_listing : bool
         Whether one listing of everything is cheaper than one of a directory within.
+    names_at_once : int
+        How many names, at least, a listing gives as of one moment.
     """
 
     moves: bool = False
     one_listing: bool = True
+    names_at_once: int = 0
 
     def __init__(self, location: Location) -> None:
         self.name = location.name
@@ -210,6 +216,8 @@ class _ArrowStorage(Storage):
     def __init__(self, location: Location) -> None:
         super().__init__(location)
         self.moves = self.filesystem.type_name == "hdfs"
+        if self.filesystem.type_name in _OBJECT_STORES:
+            self.names_at_once = _OBJECT_STORE_PAGE
 
     def list_files(
         self, directory: str = "", recursive: bool = True, skip: Callable[[str], bool] | None = None
@@ -261,6 +269,12 @@ class _ArrowStorage(Storage):
 
 class _FsspecStorage(Storage):
     """An fsspec file system, used as an object store whatever it is."""
+
+    def __init__(self, location: Location) -> None:
+        super().__init__(location)
+        protocols = self.filesystem.protocol
+        if not _OBJECT_STORES.isdisjoint([protocols] if isinstance(protocols, str) else protocols):
+            self.names_at_once = _OBJECT_STORE_PAGE
 
     def list_files(
         self, directory: str = "", recursive: bool = True, skip: Callable[[str], bool] | None = None
