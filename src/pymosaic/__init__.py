@@ -57,8 +57,10 @@ __all__ = [
     "dataset",
     "merge",
     "read_metadata",
+    "read_pandas",
     "read_schema",
     "read_table",
+    "scan_polars",
     "tune",
     "vacuum",
     "write_dataset",
@@ -76,6 +78,8 @@ if TYPE_CHECKING:
     from pymosaic.dataset.tune import Recommendation, tune
     from pymosaic.dataset.vacuum import VacuumReport, vacuum
     from pymosaic.dataset.write import WrittenDataset, write_dataset
+    from pymosaic.interop.pandas import read_pandas
+    from pymosaic.interop.polars import scan_polars
 
 # Imported when first asked for: who reads one file needs none of it.
 _LATE = {
@@ -87,6 +91,8 @@ _LATE = {
     "Scan": "pymosaic.dataset.scan",
     "ScanPlan": "pymosaic.dataset.plan",
     "ScanTask": "pymosaic.dataset.scan_task",
+    "read_pandas": "pymosaic.interop.pandas",
+    "scan_polars": "pymosaic.interop.polars",
     "VacuumReport": "pymosaic.dataset.vacuum",
     "WrittenDataset": "pymosaic.dataset.write",
     "compact": "pymosaic.dataset.compact",

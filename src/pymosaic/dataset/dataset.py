@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pymosaic.dataset.arrow_dataset import ArrowDataset
 from pymosaic.dataset.discovery import DataFile, DatasetSource, discover
 from pymosaic.dataset.heads import FileHead, HeadStore
 from pymosaic.dataset.partitioning import partition_schema, typed_partition
@@ -26,11 +27,13 @@ from pymosaic.projection import resolve_columns
 __all__ = ["Dataset", "dataset"]
 
 
-class Dataset:
+class Dataset(ArrowDataset):
     """Mosaic files read as one table; made by :func:`pymosaic.dataset`.
 
     Columns are united by name: one that a file lacks is null there, and types that differ are
     widened where that loses nothing.
+
+    It is a ``pyarrow.dataset.Dataset`` as well, so that DuckDB and others can query it.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class Dataset:
         on_error: str = "raise",
         limits: Limits | None = None,
     ) -> None:
+        super().__init__()
         if partitioning not in ("hive", None):
             raise InvalidOptionError(f"partitioning must be 'hive' or None, got {partitioning!r}")
         if on_error not in ("raise", "skip"):
@@ -149,6 +153,9 @@ class Dataset:
             sizes.append(file.size if head is None else head.size)
         return sum(size or 0 for size in sizes)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.__dict__ | {"_catalog": None},)
+
     def __repr__(self) -> str:
         partitions = f", by {', '.join(self.partition_columns)}" if self.partition_columns else ""
         return (
@@ -221,6 +228,13 @@ class Dataset:
                 raise head
             else:
                 warn_skipped(head, "a file")
+
+
+def _restored(state: dict[str, Any]) -> Dataset:
+    dataset = Dataset.__new__(Dataset)
+    ArrowDataset.__init__(dataset)
+    dataset.__dict__.update(state)
+    return dataset
 
 
 def dataset(

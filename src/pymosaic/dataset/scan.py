@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,8 @@ from pymosaic.dataset.scan_task import BoundFile, ColumnBinding, ScanTask
 from pymosaic.kernels.arrow_export import MemoryBudget
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from pymosaic.dataset.dataset import Dataset
 
 __all__ = ["Scan"]
@@ -144,9 +146,24 @@ class Scan:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
-    def to_pandas(self, **options: Any) -> Any:
-        """Read everything into a pandas frame; options go to :meth:`pyarrow.Table.to_pandas`."""
-        return self.to_table().to_pandas(**options)
+    def to_pandas(
+        self,
+        index: str | Iterable[str] | None = None,
+        dtype_backend: str | None = None,
+        **options: Any,
+    ) -> pd.DataFrame:
+        """Read everything into a pandas frame.
+
+        Parameters
+        ----------
+        index, dtype_backend
+            As for :func:`pymosaic.read_pandas`.
+        **options
+            Go to :meth:`pyarrow.Table.to_pandas`.
+        """
+        from pymosaic.interop.pandas import table_to_frame
+
+        return table_to_frame(self.to_table(), index, dtype_backend, **options)
 
     def count_rows(self) -> int:
         """Count rows, without reading data where partition values and statistics decide."""
