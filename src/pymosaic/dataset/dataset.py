@@ -61,7 +61,6 @@ class Dataset(ArrowDataset):
         self._filesystem = found.filesystem
         self._base = found.base
         self._heads = HeadStore(found.filesystem, self._limits)
-        self._catalog: Catalog | None = None
         files = list(found.files)
         united: pa.Schema | None = None
         if schema is None or on_error == "skip":
@@ -79,7 +78,11 @@ class Dataset(ArrowDataset):
             )
             for file in files
         ]
-        self._schema = self._complete_schema(united if schema is None else schema, schema is None)
+        if schema is None:
+            self._schema = self._with_partitions(united)
+        else:
+            self._schema = self._given(schema)
+        self._catalog: Catalog | None = None
 
     def _open_all(
         self, files: list[DataFile], with_schema: bool
@@ -103,20 +106,22 @@ class Dataset(ArrowDataset):
             pass
         return good, None
 
-    def _complete_schema(self, schema: pa.Schema, append: bool) -> pa.Schema:
-        """The schema with partition columns; those that were found come last."""
-        if not append:
-            missing = [x for x in self._partition_schema if schema.get_field_index(x.name) < 0]
-            for item in missing:
-                schema = schema.append(item)
-            return schema
+    def _with_partitions(self, schema: pa.Schema) -> pa.Schema:
+        """The columns of files, then those of directories, which win where both have a name."""
         names = set(self._partition_schema.names)
-        if not names:
-            return schema
         if names.intersection(schema.names):
             schema = pa.schema([item for item in schema if item.name not in names])
         for item in self._partition_schema:
             schema = schema.append(item)
+        return schema
+
+    def _given(self, schema: pa.Schema) -> pa.Schema:
+        """The schema that a user gave, with partition columns where they stand in it, or last."""
+        schema = schema.remove_metadata()
+        for item in self._partition_schema:
+            if schema.get_field_index(item.name) < 0:
+                schema = schema.append(item)
+        catalog_from_arrow(schema, 1)  # refuses names and types that cannot be
         return schema
 
     @property

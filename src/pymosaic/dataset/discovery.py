@@ -23,9 +23,7 @@ from pymosaic.source import Location, resolve_location
 
 __all__ = ["DataFile", "DatasetSource", "Discovery", "discover"]
 
-DatasetSource: TypeAlias = (
-    str | os.PathLike[str] | list[str | os.PathLike[str]] | tuple[str | os.PathLike[str], ...]
-)
+DatasetSource: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 _WILDCARD = re.compile(r"[*?\[]")
 
@@ -51,7 +49,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What was found: files by path, the file system that they are in, and their base."""
+    """What was found: files, the file system that they are in, and their base."""
 
     files: tuple[DataFile, ...]
     filesystem: Any
@@ -59,7 +57,7 @@ class Discovery:
 
 
 def discover(source: DatasetSource, filesystem: object, hive: bool) -> Discovery:
-    """Find the files that ``source`` means; each appears once, in the order of paths.
+    """Find the files that ``source`` means; each appears once, those of an entry by their paths.
 
     Raises
     ------
@@ -79,9 +77,8 @@ def discover(source: DatasetSource, filesystem: object, hive: bool) -> Discovery
             )
         for file in _find(location, hive):
             found.setdefault(file.path, file)
-    files = tuple(found[path] for path in sorted(found))
     base = first.path if len(locations) == 1 else os.path.commonpath([x.path for x in locations])
-    return Discovery(files, first.filesystem, base)
+    return Discovery(tuple(found.values()), first.filesystem, base.rstrip("/") or base)
 
 
 def _check_source(source: DatasetSource) -> list[str | os.PathLike[str]]:

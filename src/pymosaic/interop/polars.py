@@ -96,6 +96,8 @@ def scan_polars(source: DatasetSource | Dataset, **options: Any) -> pl.LazyFrame
 
 def _push_down(predicate: pl.Expr, schema: pa.Schema) -> tuple[pl.Expr | None, Filter | None]:
     """The predicate to apply, and a filter that keeps at least its rows."""
+    from polars.exceptions import PolarsError
+
     try:
         tree = json.loads(predicate.meta.serialize(format="json"))
         wanted = _without_hints(tree)
@@ -104,7 +106,7 @@ def _push_down(predicate: pl.Expr, schema: pa.Schema) -> tuple[pl.Expr | None, F
         if wanted is not tree:
             predicate = _expression(wanted)
         return predicate, to_filter(_translate(wanted, schema))[0]
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, PolarsError):
         # A form that is not known, now or in a later Polars.
         return predicate, None
 
