@@ -21,6 +21,7 @@ from pymosaic.format.block import Compressor
 from pymosaic.format.footer import Footer
 from pymosaic.format.row_group_index import BucketEntry
 from pymosaic.format.varint import encode_varint
+from pymosaic.interop.pandas import frame_to_table
 from pymosaic.kernels.arrow_source import ArrowSource, bind, catalog_from_arrow
 from pymosaic.kernels.batch_size import measure
 from pymosaic.kernels.bucket_encoder import BucketEncoder
@@ -55,10 +56,15 @@ class _Exported:
         return self._capsules
 
 
-def _open_data(data: Any) -> pa.Table | pa.RecordBatch | pa.RecordBatchReader:
+def _open_data(
+    data: Any, schema: pa.Schema | None = None
+) -> pa.Table | pa.RecordBatch | pa.RecordBatchReader:
     """Anything that speaks Arrow, as one of pyarrow's three kinds of tabular data."""
     if isinstance(data, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)):
         return data
+    table = frame_to_table(data, schema)
+    if table is not None:
+        return table
     kind = type(data).__name__
     if hasattr(data, "__arrow_c_stream__"):
         importer, exported = pa.RecordBatchReader.from_stream, data.__arrow_c_stream__()
@@ -206,14 +212,26 @@ class MosaicWriter:
     @property
     def estimated_size(self) -> int:
         """About how large the file would be if the writer were closed now."""
-        ratio = _EXPECTED_ZSTD_RATIO if self._compressor else 1.0
-        if self._raw_bytes:
-            ratio = self._compressed_bytes / self._raw_bytes
-        written = self._sink.position - self._start
-        return written + int(self._buffered_bytes * ratio) + _EXPECTED_TAIL_BYTES
+        ratio = self.compression_ratio
+        if ratio is None:
+            ratio = _EXPECTED_ZSTD_RATIO
+        return self.written_bytes + int(self.buffered_bytes * ratio) + _EXPECTED_TAIL_BYTES
 
     @property
-    def _buffered_bytes(self) -> int:
+    def compression_ratio(self) -> float | None:
+        """What compression left of each byte so far; None before the first row group."""
+        if self._compressor is None:
+            return 1.0
+        return self._compressed_bytes / self._raw_bytes if self._raw_bytes else None
+
+    @property
+    def written_bytes(self) -> int:
+        """Bytes of the file so far; after ``close`` its size."""
+        return self._sink.position - self._start
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Serialised bytes of the rows that are not written yet."""
         return self._rows.serialised_bytes + self._bitmap_bytes
 
     def write(self, data: object) -> None:
@@ -226,8 +244,14 @@ class MosaicWriter:
         """
         self._check_open()
         with _Aborting(self):
-            for batch in _batches(_open_data(data)):
+            for batch in _batches(_open_data(data, self._schema)):
                 self._append(batch)
+
+    def end_row_group(self) -> None:
+        """Write the rows that are buffered as a row group of their own."""
+        self._check_open()
+        with _Aborting(self):
+            self._flush()
 
     def _append(self, batch: pa.RecordBatch) -> None:
         source = self._bind(batch.schema)
@@ -245,7 +269,7 @@ class MosaicWriter:
             self._append_rows(source, capsule, 0, num_rows)
             # Arrow's description of a wide batch takes memory that encoding can use.
             del capsule
-            if self._buffered_bytes >= self._options.row_group_bytes:
+            if self.buffered_bytes >= self._options.row_group_bytes:
                 self._flush()
             return
         self._flush()
@@ -286,7 +310,7 @@ class MosaicWriter:
             return
         if self._num_row_groups == 0 and self._options.num_buckets == "auto":
             self._catalog.spread_over(
-                self._options.bucket_count(self._catalog.num_columns, self._buffered_bytes)
+                self._options.bucket_count(self._catalog.num_columns, self.buffered_bytes)
             )
         stored_statistics = [
             # Without checksums the file is the reference's to the byte, its NaN included.

@@ -32,7 +32,7 @@ from pymosaic.kernels import schema_content
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.limits import Limits
 
-__all__ = ["emit", "forget", "parse"]
+__all__ = ["content", "emit", "forget", "parse"]
 
 _PREFIX = 4
 _STRUCTURE = "schema block"
@@ -53,7 +53,7 @@ def parse(data: bytes | memoryview, compressed: bool, limits: Limits) -> Catalog
     key = (bytes(data), compressed, limits)
     catalog = _kept.get(key)
     if catalog is None:
-        catalog = _parse(data, compressed, limits)
+        catalog = schema_content.parse(content(data, compressed, limits), limits)
         if catalog.nbytes <= _KEPT_BYTES:
             _kept[key] = catalog
             for oldest in list(_kept)[:-_KEPT_CATALOGS]:
@@ -61,23 +61,22 @@ def parse(data: bytes | memoryview, compressed: bool, limits: Limits) -> Catalog
     return catalog
 
 
-def _parse(data: bytes | memoryview, compressed: bool, limits: Limits) -> Catalog:
+def content(data: bytes | memoryview, compressed: bool, limits: Limits) -> bytes | memoryview:
+    """The content of a schema block, which has a prefix and may be compressed."""
     declared_size = int.from_bytes(data[:_PREFIX], "big")
-    content: bytes | memoryview
     if compressed:
-        content = decompress(data[_PREFIX:], declared_size, _STRUCTURE, limits)
-    else:
-        content = data[_PREFIX:]
-        if len(content) != declared_size:
-            raise CorruptFileError(
-                f"declares a size of {declared_size} bytes, but has {len(content)}",
-                structure=_STRUCTURE,
-            )
-    return schema_content.parse(content, limits)
+        return decompress(data[_PREFIX:], declared_size, _STRUCTURE, limits)
+    stored = data[_PREFIX:]
+    if len(stored) != declared_size:
+        raise CorruptFileError(
+            f"declares a size of {declared_size} bytes, but has {len(stored)}",
+            structure=_STRUCTURE,
+        )
+    return stored
 
 
 def emit(catalog: Catalog, compressor: Compressor | None) -> bytes:
     """The schema block of a catalog, prefix included."""
-    content = schema_content.emit(catalog)
-    block = content if compressor is None else compressor.compress(content)
-    return len(content).to_bytes(_PREFIX, "big") + block
+    emitted = schema_content.emit(catalog)
+    block = emitted if compressor is None else compressor.compress(emitted)
+    return len(emitted).to_bytes(_PREFIX, "big") + block
