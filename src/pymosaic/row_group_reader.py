@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
-from pymosaic.format.block import decompress
+from pymosaic.format.block import decompress, has_checksum
 from pymosaic.format.varint import decode_varint
 from pymosaic.kernels.arrow_export import BatchExport, MemoryBudget, OutputArena, export_schema
 from pymosaic.kernels.bucket_decoder import BucketDecoder
@@ -177,9 +177,12 @@ class BucketLoader:
 
     def _load(self) -> None:
         if self._whole is not None and not self.plan.paged:
-            self.decoder.load_monolithic(self._decompress_bucket())
+            raw = self._decompress_bucket()
+            # The row count is not under the checksum; that the data fits it vouches for it.
+            exact = self._parts.compressed and has_checksum(self._whole)
+            self.decoder.load_monolithic(raw, exact)
         for index, slot in self._slots.items():
-            self.decoder.load_page(index, self._decompress_slot(index, slot))
+            self._load_slot(index, slot)
         self._loaded = (self._loaded or set()) | self._slots.keys()
         self._whole = None
         self._slots = {}
@@ -196,10 +199,11 @@ class BucketLoader:
             )
         return self._whole
 
-    def _decompress_slot(self, index: int, slot: memoryview) -> bytes:
+    def _load_slot(self, index: int, slot: memoryview) -> None:
         structure = f"{self._structure}, slot {index}"
         declared_size, start = decode_varint(slot, structure)
-        return decompress(slot[start:], declared_size, structure, self._parts.limits)
+        page = decompress(slot[start:], declared_size, structure, self._parts.limits)
+        self.decoder.load_page(index, page, has_checksum(slot[start:]))
 
     def release(self) -> None:
         """Let go of the bucket's bytes."""
