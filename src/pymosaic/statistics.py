@@ -61,7 +61,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _UNSCALED = pa.decimal128(38, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ColumnStatistics:
     """What the file says about one column in one row group.
 
@@ -92,6 +92,13 @@ class ColumnStatistics:
     num_rows: int
     min_scalar: pa.Scalar | None = None
     max_scalar: pa.Scalar | None = None
+
+    def __repr__(self) -> str:
+        # Not the scalars': Arrow fails to show dates and zones that Python does not know.
+        return (
+            f"ColumnStatistics(null_count={self.null_count}, num_rows={self.num_rows}, "
+            f"min={self.min!r}, max={self.max!r})"
+        )
 
     @property
     def has_min_max(self) -> bool:
