@@ -1,5 +1,8 @@
 """Mosaic v1 files for Python: tables with thousands to hundreds of thousands of columns."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from pymosaic.errors import (
     ClosedError,
     ColumnNotFoundError,
@@ -24,6 +27,7 @@ __all__ = [
     "ColumnStatistics",
     "CorruptFileError",
     "FileMetadata",
+    "Finding",
     "InvalidDataError",
     "InvalidOptionError",
     "LimitExceededError",
@@ -37,11 +41,26 @@ __all__ = [
     "read_metadata",
     "read_schema",
     "read_table",
+    "verify",
     "write_table",
 ]
 
 
-def __getattr__(name: str) -> str:
+if TYPE_CHECKING:
+    from pymosaic.verification import Finding, verify
+
+# Imported when first asked for: who reads one file needs none of it.
+_LATE = {
+    "Finding": "pymosaic.verification",
+    "verify": "pymosaic.verification",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATE:
+        value = getattr(import_module(_LATE[name]), name)
+        globals()[name] = value
+        return value
     # Looking the version up takes longer than everything else here, and few ask for it.
     if name == "__version__":
         from importlib.metadata import version

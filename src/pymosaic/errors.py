@@ -27,17 +27,40 @@ __all__ = [
     "InvalidDataError",
     "InvalidOptionError",
     "LimitExceededError",
+    "LocatedError",
     "MosaicError",
     "UnsupportedFeatureError",
     "located",
+    "printable",
 ]
 
 
+def printable(text: str) -> str:
+    """The text with everything escaped that could steer a terminal or hide in a log.
+
+    Column names, time zones and paths may hold anything.
+
+    Examples
+    --------
+    >>> printable("naïve \x1b[31m\u202e")
+    'naïve \\x1b[31m\\u202e'
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
 class MosaicError(Exception):
-    """Base class of every error that pymosaic raises on its own account."""
+    """Base class of every error that pymosaic raises on its own account.
+
+    Its text never holds control characters, whatever the file or the caller put into names.
+    """
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
-class _LocatedError(MosaicError):
+class LocatedError(MosaicError):
     """An error that knows its place: path, structure and byte offset inside the structure."""
 
     def __init__(
@@ -47,6 +70,7 @@ class _LocatedError(MosaicError):
         structure: str | None = None,
         offset: int | None = None,
     ) -> None:
+        reason = printable(reason)
         super().__init__(reason, path, structure, offset)
         self.reason = reason
         self.path = path
@@ -66,21 +90,21 @@ class _LocatedError(MosaicError):
         place = [part for part in (self.path, self.structure) if part]
         if self.offset is not None:
             place.append(f"byte {self.offset}")
-        return f"{', '.join(place)}: {self.reason}" if place else self.reason
+        return printable(f"{', '.join(place)}: {self.reason}" if place else self.reason)
 
 
-class CorruptFileError(_LocatedError, ValueError):
+class CorruptFileError(LocatedError, ValueError):
     """The bytes are not a legal Mosaic file.
 
     ``offset`` counts from the start of ``structure`` (after decompression, where it is compressed).
     """
 
 
-class UnsupportedFeatureError(_LocatedError, NotImplementedError):
+class UnsupportedFeatureError(LocatedError, NotImplementedError):
     """The file uses, or the data needs, something that pymosaic (or the format) does not offer."""
 
 
-class LimitExceededError(_LocatedError, ValueError):
+class LimitExceededError(LocatedError, ValueError):
     """A declared or real size is above a cap in :class:`pymosaic.Limits`."""
 
 
@@ -89,7 +113,7 @@ class ColumnNotFoundError(MosaicError, KeyError):
 
     def __str__(self) -> str:
         # KeyError shows repr(args[0]); a sentence should read as one.
-        return str(self.args[0]) if self.args else ""
+        return printable(str(self.args[0])) if self.args else ""
 
 
 class InvalidDataError(MosaicError, ValueError):
@@ -109,7 +133,7 @@ def located(path: str | None) -> Iterator[None]:
     """Add ``path`` to errors raised inside that do not know theirs yet."""
     try:
         yield
-    except _LocatedError as error:
+    except LocatedError as error:
         if error.path is None:
             error.relocate(path=path)
         raise

@@ -78,12 +78,11 @@ class FileParts:
 class BucketLoader:
     """The stored bytes of one bucket, fetched for the wanted columns and located in a decoder."""
 
-    def __init__(self, parts: FileParts, row_group: int, plan: BucketPlan) -> None:
+    def __init__(self, parts: FileParts, row_group: int, num_rows: int, plan: BucketPlan) -> None:
         self.plan = plan
         self._parts = parts
         self._row_group = row_group
-        self._num_rows = parts.index.row_count(row_group)
-        self.decoder = BucketDecoder(parts.catalog, plan.bucket, self._num_rows)
+        self.decoder = BucketDecoder(parts.catalog, plan.bucket, num_rows)
         self._whole: memoryview | None = None
         self._slots: dict[int, memoryview] = {}
         self._offsets: npt.NDArray[np.int64] | None = None
@@ -166,6 +165,15 @@ class BucketLoader:
     def slot_sizes(self) -> dict[int, int]:
         """Bytes on disk of the slots that were fetched, by physical column."""
         return {index: len(slot) for index, slot in self._slots.items()}
+
+    def unprotected(self) -> int:
+        """How many of the blocks that were fetched have no checksum."""
+        if not self._parts.compressed:
+            return 1
+        if self._whole is not None and not self.plan.paged:
+            return int(not has_checksum(self._whole))
+        starts = {index: decode_varint(slot, "slot")[1] for index, slot in self._slots.items()}
+        return sum(not has_checksum(self._slots[index][start:]) for index, start in starts.items())
 
     def load(self) -> None:
         """Decompress what was fetched and locate the columns in it."""
@@ -298,6 +306,6 @@ class RowGroupReader:
     def _loader(self, plan: BucketPlan) -> BucketLoader:
         loader = self._kept.get(plan.bucket)
         if loader is None:
-            return BucketLoader(self._parts, self._row_group, plan)
+            return BucketLoader(self._parts, self._row_group, self.num_rows, plan)
         loader.retarget(plan)
         return loader

@@ -65,8 +65,8 @@ def decompress(
 
 
 def has_checksum(data: bytes | memoryview) -> bool:
-    """Whether a zstd frame, which was decompressed before, ends in a checksum of its content."""
-    return bool(data[_FRAME_DESCRIPTOR] & _CHECKSUM_FLAG)
+    """Whether a zstd frame ends in a checksum of its content."""
+    return len(data) > _FRAME_DESCRIPTOR and bool(data[_FRAME_DESCRIPTOR] & _CHECKSUM_FLAG)
 
 
 class Compressor:
