@@ -45,14 +45,16 @@ class BucketReport:
         return f"row group {self.row_group}, bucket {self.place.bucket}"
 
     def refuse(self, error: LocatedError, column: str | None = None) -> None:
-        """Note an error of the reader's, once."""
+        """Note an error of the reader's."""
         message = error.reason
         if error.offset is not None:
             message += f" (at byte {error.offset} of what it holds)"
         structure = error.structure or self.structure
         if not structure.startswith(self.structure):
             structure = self.structure
-        if all((note.structure, note.message) != (structure, message) for note in self.notes):
+        # Behind a place where the bucket breaks off, every column fails there.
+        known = {(note.structure, note.message) for note in self.notes}
+        if error.offset is None or (structure, message) not in known:
             self.notes.append(Note("error", structure, message, column))
 
 

@@ -36,14 +36,14 @@ __all__ = [
 
 
 def printable(text: str) -> str:
-    """The text with everything escaped that could steer a terminal or hide in a log.
+    r"""The text with everything escaped that could steer a terminal or hide in a log.
 
     Column names, time zones and paths may hold anything.
 
     Examples
     --------
-    >>> printable("naïve \x1b[31m\u202e")
-    'naïve \\x1b[31m\\u202e'
+    >>> print(printable("naïve \x1b[31m\u202e"))
+    naïve \x1b[31m\u202e
     """
     if text.isprintable():
         return text

@@ -125,11 +125,11 @@ def verify(
 
     Examples
     --------
-    >>> import pyarrow as pa, pymosaic
+    >>> import pathlib, pyarrow as pa, pymosaic
     >>> pymosaic.write_table(pa.table({"age": [31, 52]}), "ages.mosaic")
     >>> pymosaic.verify("ages.mosaic")
     []
-    >>> data = bytearray(open("ages.mosaic", "rb").read())
+    >>> data = bytearray(pathlib.Path("ages.mosaic").read_bytes())
     >>> data[20] ^= 1
     >>> for finding in pymosaic.verify(data):
     ...     print(finding)

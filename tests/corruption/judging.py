@@ -38,11 +38,23 @@ class Case:
 def judge(case: Case) -> Outcome:
     """What became of the file; raises Violation, or whatever else the reader raised."""
     outcome = _outcome(case)
+    _check_verification(case.mutation.data, outcome)
     if case.mutation.kind == "cut off" and outcome != "refused":
         raise Violation("a file that was cut off was read")
     if case.under_checksum and outcome not in ("refused", "same"):
         raise Violation(f"damage under a checksum gave {outcome} data")
     return outcome
+
+
+def _check_verification(data: bytes, outcome: Outcome) -> None:
+    """What is refused has an error; what is read has none, but for lies about its values."""
+    findings = pymosaic.verify(data, limits=LIMITS, use_threads=False)
+    errors = [str(finding) for finding in findings if finding.severity == "error"]
+    if outcome in ("refused", "different columns"):
+        if not errors:
+            raise Violation("verify finds no error in a file that is refused")
+    elif not all("statistics" in error for error in errors):
+        raise Violation(f"verify finds errors in a file that is read: {errors}")
 
 
 def _outcome(case: Case) -> Outcome:

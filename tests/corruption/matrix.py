@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import os
 import resource
 import signal
 import sys
@@ -129,6 +130,9 @@ def field_at(fields: list[Field], offset: int | None) -> Field | None:
 
 def limit_memory() -> None:
     """Cap the address space at what is mapped now and MEMORY_CAP."""
+    if "asan" in os.environ.get("LD_PRELOAD", ""):
+        # The address sanitizer maps terabytes of shadow memory for itself.
+        return
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     cap = pages * resource.getpagesize() + MEMORY_CAP
     resource.setrlimit(resource.RLIMIT_AS, (cap, cap))
