@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from pymosaic.errors import CorruptFileError, LocatedError
+from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
 from pymosaic.index_walk import BucketPlace, Statistic
 from pymosaic.kernels.arrow_export import BatchExport, MemoryBudget, OutputArena
 from pymosaic.plan import BucketPlan
@@ -16,7 +16,11 @@ from pymosaic.projection import Positions
 from pymosaic.row_group_reader import BucketLoader, FileParts, Selection
 from pymosaic.statistics import make_statistics, order_key
 
-__all__ = ["BucketCheck", "BucketReport", "Note"]
+__all__ = ["REFUSALS", "BucketCheck", "BucketReport", "Note", "Refusal"]
+
+# What the reader raises where the file is at fault.
+Refusal: TypeAlias = CorruptFileError | LimitExceededError | UnsupportedFeatureError
+REFUSALS = (CorruptFileError, LimitExceededError, UnsupportedFeatureError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ class BucketReport:
         """The name of the bucket in messages."""
         return f"row group {self.row_group}, bucket {self.place.bucket}"
 
-    def refuse(self, error: LocatedError, column: str | None = None) -> None:
+    def refuse(self, error: Refusal, column: str | None = None) -> None:
         """Note an error of the reader's."""
         message = error.reason
         if error.offset is not None:
@@ -78,7 +82,7 @@ class BucketCheck:
         positions = np.arange(first, last)
         try:
             batch = self._decode(report, num_rows, positions, data)
-        except LocatedError as error:
+        except REFUSALS as error:
             # Not all columns need be bad: which are?
             if place.raw_size:
                 self._try_monolithic(report, num_rows, positions, data)
@@ -127,7 +131,7 @@ class BucketCheck:
         try:
             loader = self._loader(report, num_rows, positions, data)
             loader.load()
-        except LocatedError as error:
+        except REFUSALS as error:
             report.refuse(error)
             return
         for position in positions:
@@ -135,7 +139,7 @@ class BucketCheck:
             loader.retarget(_plan(report.place, alone))
             try:
                 self._batch(loader, num_rows, alone)
-            except LocatedError as error:
+            except REFUSALS as error:
                 report.refuse(error, self._parts.catalog.name(int(position)))
 
     def _try_slots(
@@ -151,7 +155,7 @@ class BucketCheck:
                 name = self._parts.catalog.name(int(position))
                 loader.load()
                 self._batch(loader, num_rows, alone)
-            except LocatedError as error:
+            except REFUSALS as error:
                 report.refuse(error, name)
                 if name is None:
                     return

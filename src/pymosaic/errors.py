@@ -27,7 +27,6 @@ __all__ = [
     "InvalidDataError",
     "InvalidOptionError",
     "LimitExceededError",
-    "LocatedError",
     "MosaicError",
     "UnsupportedFeatureError",
     "located",
@@ -60,7 +59,7 @@ class MosaicError(Exception):
         return printable(super().__str__())
 
 
-class LocatedError(MosaicError):
+class _LocatedError(MosaicError):
     """An error that knows its place: path, structure and byte offset inside the structure."""
 
     def __init__(
@@ -93,18 +92,18 @@ class LocatedError(MosaicError):
         return printable(f"{', '.join(place)}: {self.reason}" if place else self.reason)
 
 
-class CorruptFileError(LocatedError, ValueError):
+class CorruptFileError(_LocatedError, ValueError):
     """The bytes are not a legal Mosaic file.
 
     ``offset`` counts from the start of ``structure`` (after decompression, where it is compressed).
     """
 
 
-class UnsupportedFeatureError(LocatedError, NotImplementedError):
+class UnsupportedFeatureError(_LocatedError, NotImplementedError):
     """The file uses, or the data needs, something that pymosaic (or the format) does not offer."""
 
 
-class LimitExceededError(LocatedError, ValueError):
+class LimitExceededError(_LocatedError, ValueError):
     """A declared or real size is above a cap in :class:`pymosaic.Limits`."""
 
 
@@ -133,7 +132,7 @@ def located(path: str | None) -> Iterator[None]:
     """Add ``path`` to errors raised inside that do not know theirs yet."""
     try:
         yield
-    except LocatedError as error:
+    except _LocatedError as error:
         if error.path is None:
             error.relocate(path=path)
         raise

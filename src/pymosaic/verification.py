@@ -20,12 +20,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pymosaic.bucket_check import BucketCheck, BucketReport, Note
+from pymosaic.bucket_check import REFUSALS, BucketCheck, BucketReport, Note, Refusal
 from pymosaic.errors import (
     CorruptFileError,
     InvalidOptionError,
     LimitExceededError,
-    LocatedError,
     printable,
 )
 from pymosaic.format import row_group_index, schema_block
@@ -181,7 +180,7 @@ class _Verification:
         self.findings.append(finding)
 
     def _refused(
-        self, error: LocatedError, structure: str, start: int, compressed: bool = False
+        self, error: Refusal, structure: str, start: int, compressed: bool = False
     ) -> None:
         """Take in an error of the reader's; ``start`` is where its structure starts."""
         # In what is compressed, offsets are those of the content.
@@ -216,7 +215,7 @@ class _Verification:
         for attempt in (data, data[:-4] + MAGIC):
             try:
                 footer = Footer.parse(attempt, size)
-            except LocatedError as error:
+            except REFUSALS as error:
                 self._refused(error, "footer", start)
                 if attempt[-4:] == MAGIC:
                     return None
@@ -235,7 +234,7 @@ class _Verification:
             data = memoryview(self.source.read(start, size))
             catalog = schema_block.parse(data, footer.compressed, self.limits)
             Selection(catalog, catalog.original_order()).import_schema()
-        except LocatedError as error:
+        except REFUSALS as error:
             inside = 0 if footer.compressed or error.offset is None else _SCHEMA_PREFIX
             self._refused(error, "schema block", start + inside, footer.compressed)
             return None

@@ -16,7 +16,6 @@ import pymosaic
 from pymosaic.testing import used_memory
 from tests.corruption.corpus import LIMITS, Contents, contents_of
 from tests.corruption.mutations import Mutation
-from tests.equality import assert_identical
 
 Outcome = Literal["refused", "same", "different statistics", "different columns", "different"]
 
@@ -33,12 +32,14 @@ class Case:
     expected: Contents | None
     under_checksum: bool
     by_column: bool
+    verified: bool = True
 
 
 def judge(case: Case) -> Outcome:
     """What became of the file; raises Violation, or whatever else the reader raised."""
     outcome = _outcome(case)
-    _check_verification(case.mutation.data, outcome)
+    if case.verified:
+        _check_verification(case.mutation.data, outcome)
     if case.mutation.kind == "cut off" and outcome != "refused":
         raise Violation("a file that was cut off was read")
     if case.under_checksum and outcome not in ("refused", "same"):
@@ -99,16 +100,12 @@ def _by_column(case: Case) -> Outcome:
 
 
 def _identical(actual: pa.Table, expected: pa.Table) -> bool:
-    if actual.schema != expected.schema or actual.num_rows != expected.num_rows:
-        return False
-    if _same_memory(actual, expected):
-        return True
-    try:
-        assert_identical(actual, expected)
-    except Exception:
-        # Not only AssertionError: Python cannot show every value of Arrow's that differs.
-        return False
-    return True
+    # To equals() a NaN differs from itself, to memory it does not.
+    return (
+        actual.schema == expected.schema
+        and actual.num_rows == expected.num_rows
+        and (_same_memory(actual, expected) or actual.equals(expected))
+    )
 
 
 def _same_memory(left: pa.Table, right: pa.Table) -> bool:
