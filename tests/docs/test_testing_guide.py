@@ -1,4 +1,4 @@
-"""The guide to pymosaic.testing runs; its hypothesis tests are defined, and run in tests/property."""
+"""The guide to pymosaic.testing runs; what it says of hypothesis is at least defined."""
 
 from __future__ import annotations
 
