@@ -54,6 +54,10 @@ sanitize: ## Run the tests on kernels built with the address and undefined behav
 	$(MAKE) setup PYMOSAIC_SANITIZE=1
 	scripts/with-sanitizers $(bin)/python -m pytest $(PYTEST_ARGS)
 
+.PHONY: corruption
+corruption: $(installed) ## Damage every test file in every way and read it (CORRUPTION_ARGS="--sample 20")
+	$(bin)/python -m tests.corruption.matrix $(CORRUPTION_ARGS)
+
 .PHONY: clean
 clean: ## Remove .venv, caches and everything built
 	rm -rf .venv build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

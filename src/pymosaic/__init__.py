@@ -35,6 +35,7 @@ __all__ = [
     "DatasetError",
     "DatasetExistsError",
     "FileMetadata",
+    "Finding",
     "InvalidDataError",
     "InvalidOptionError",
     "LimitExceededError",
@@ -63,6 +64,7 @@ __all__ = [
     "scan_polars",
     "tune",
     "vacuum",
+    "verify",
     "write_dataset",
     "write_table",
 ]
@@ -80,9 +82,12 @@ if TYPE_CHECKING:
     from pymosaic.dataset.write import WrittenDataset, write_dataset
     from pymosaic.interop.pandas import read_pandas
     from pymosaic.interop.polars import scan_polars
+    from pymosaic.verification import Finding, verify
 
 # Imported when first asked for: who reads one file needs none of it.
 _LATE = {
+    "Finding": "pymosaic.verification",
+    "verify": "pymosaic.verification",
     "CompactionReport": "pymosaic.dataset.compact",
     "Dataset": "pymosaic.dataset.dataset",
     "MergeReport": "pymosaic.dataset.merge",

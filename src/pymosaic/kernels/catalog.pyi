@@ -21,6 +21,8 @@ class Catalog:
     @property
     def has_nul_names(self) -> bool: ...
     @property
+    def unread_bytes(self) -> int: ...
+    @property
     def nbytes(self) -> int:
         """Bytes of memory that the columns take."""
 
