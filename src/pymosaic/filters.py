@@ -18,9 +18,9 @@ from __future__ import annotations
 import reprlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,14 +47,34 @@ _EXAMPLE = (
 )
 _NULL_TESTS = ("is null", "is not null")
 _SET_TESTS = ("in", "not in")
-# The comparison of arrays, and whether no value from minimum to maximum can pass it.
-_ORDER_TESTS: dict[str, tuple[Callable[..., pa.Array], Callable[[Any, Any, Any], bool]]] = {
-    "<": (pc.less, lambda low, high, key: bool(low >= key)),
-    "<=": (pc.less_equal, lambda low, high, key: bool(low > key)),
-    ">": (pc.greater, lambda low, high, key: bool(high <= key)),
-    ">=": (pc.greater_equal, lambda low, high, key: bool(high < key)),
+_Impossible: TypeAlias = Callable[[Any, Any, Any], bool]
+# The comparison of arrays, whether no value from minimum to maximum can pass it, and whether none
+# can fail it.
+_ORDER_TESTS: dict[str, tuple[Callable[..., pa.Array], _Impossible, _Impossible]] = {
+    "<": (
+        pc.less,
+        lambda low, high, key: bool(low >= key),
+        lambda low, high, key: bool(high < key),
+    ),
+    "<=": (
+        pc.less_equal,
+        lambda low, high, key: bool(low > key),
+        lambda low, high, key: bool(high <= key),
+    ),
+    ">": (
+        pc.greater,
+        lambda low, high, key: bool(high <= key),
+        lambda low, high, key: bool(low > key),
+    ),
+    ">=": (
+        pc.greater_equal,
+        lambda low, high, key: bool(high < key),
+        lambda low, high, key: bool(low >= key),
+    ),
 }
-_OPERATORS = ("=", "==", "!=", *_ORDER_TESTS, *_SET_TESTS, *_NULL_TESTS)
+# Not the opposite comparisons: a NaN is not below 5, and not at or above it either.
+_NEGATED_TESTS = {f"not {name}": name for name in _ORDER_TESTS}
+_OPERATORS = ("=", "==", "!=", *_ORDER_TESTS, *_NEGATED_TESTS, *_SET_TESTS, *_NULL_TESTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +83,21 @@ class _Test:
 
     ``operator`` is ``in`` or ``not in`` (with any number of sorted keys: none, and nothing or
     everything passes), or one of ``< <= > >=`` with one key. ``values`` holds the keys as Arrow.
+    A negated test passes what it would otherwise fail.
     """
 
     operator: str
     keys: tuple[Key, ...]
     values: pa.Array
+    negated: bool = False
 
     def mask(self, array: pa.Array) -> pa.Array:
-        array = array.view(self.values.type)
+        mask = self._mask(array.view(self.values.type))
+        return pc.invert(mask) if self.negated else mask
+
+    def _mask(self, array: pa.Array) -> pa.Array:
         if self.operator in _ORDER_TESTS:
-            compare, _ = _ORDER_TESTS[self.operator]
+            compare, _, _ = _ORDER_TESTS[self.operator]
             return compare(array, self.values[0])
         if len(self.keys) == 1:
             compare = pc.equal if self.operator == "in" else pc.not_equal
@@ -81,8 +106,11 @@ class _Test:
         return found if self.operator == "in" else pc.and_not(array.is_valid(), found)
 
     def excludes(self, low: Any, high: Any) -> bool:
+        if self.negated:
+            # Minimum and maximum do not tell of a NaN, which passes.
+            return not isinstance(low, float) and self._includes(low, high)
         if self.operator in _ORDER_TESTS:
-            _, impossible = _ORDER_TESTS[self.operator]
+            _, impossible, _ = _ORDER_TESTS[self.operator]
             return impossible(low, high, self.keys[0])
         index = bisect_left(self.keys, low)
         inside = index < len(self.keys) and self.keys[index] <= high
@@ -90,6 +118,14 @@ class _Test:
             return not inside
         # A NaN, which minimum and maximum do not tell of, differs from every key.
         return inside and low == high and not isinstance(low, float)
+
+    def _includes(self, low: Any, high: Any) -> bool:
+        """Whether all values from minimum to maximum pass a comparison, before it is negated."""
+        if self.operator in _ORDER_TESTS:
+            _, _, certain = _ORDER_TESTS[self.operator]
+            return certain(low, high, self.keys[0])
+        # A comparison with a literal beyond all values: all pass, or none.
+        return self.operator == "not in"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +152,9 @@ class Predicate:
             places = [self._place(value, arrow_type) for value in self.values]
             if self.operator in _ORDER_TESTS:
                 test = _bind_order(self.operator, places[0], arrow_type)
+            elif self.operator in _NEGATED_TESTS:
+                positive = _bind_order(_NEGATED_TESTS[self.operator], places[0], arrow_type)
+                test = replace(positive, negated=True)
             else:
                 name = "in" if self.operator in ("==", "in") else "not in"
                 keys = [exact_key(place, arrow_type) for place in places]
@@ -284,9 +323,9 @@ def parse_filters(filters: object) -> Filter | None:
     ----------
     filters : list of tuples, list of lists of tuples, or None
         Tuples are ``(column, operator, literal)``. Operators: ``=`` or ``==``, ``!=``, ``<``,
-        ``<=``, ``>``, ``>=``, ``in`` and ``not in`` (with a list, set, array, ... of literals),
-        ``is null`` and ``is not null`` (the literal may be left out). Upper case is accepted.
-        A list in place of a tuple is, too.
+        ``<=``, ``>``, ``>=``, their negations ``not <`` to ``not >=`` (which keep NaN), ``in`` and
+        ``not in`` (with a list, set, array, ... of literals), ``is null`` and ``is not null`` (the
+        literal may be left out). Upper case is accepted. A list in place of a tuple is, too.
 
     Returns
     -------
