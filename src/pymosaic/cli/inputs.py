@@ -1,0 +1,232 @@
+"""What the arguments name: files, directories, globs and URIs, as files or as one table."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+
+import pyarrow as pa
+
+from pymosaic.cli.formats import kind_of, open_reader
+from pymosaic.cli.formats.base import TableReader, batch_rows
+from pymosaic.cli.output import Output
+from pymosaic.errors import InvalidOptionError
+from pymosaic.expressions import parse_filter
+from pymosaic.filters import Filter, parse_filters
+from pymosaic.kernels.arrow_source import catalog_from_arrow
+from pymosaic.projection import resolve_columns
+from pymosaic.reader import MosaicFile
+
+__all__ = [
+    "Rows",
+    "chosen_row_groups",
+    "columns_by_bucket",
+    "mosaic_files",
+    "open_rows",
+    "select_names",
+    "show_rows",
+]
+
+
+def mosaic_files(sources: Iterable[str]) -> list[str]:
+    """The Mosaic files that the arguments name, in order."""
+    files: list[str] = []
+    for source in sources:
+        if os.path.isdir(source):
+            found = sorted(
+                glob.glob(os.path.join(glob.escape(source), "**/*.mosaic"), recursive=True)
+            )
+        elif not os.path.exists(source) and glob.has_magic(source) and "://" not in source:
+            found = sorted(glob.glob(source, recursive=True))
+        else:
+            found = [source]
+        if not found:
+            raise FileNotFoundError(2, "no Mosaic file matches", source)
+        files += found
+    return files
+
+
+def select_names(entries: Iterable[str] | None, names: list[str]) -> list[str] | None:
+    """The columns that ``-c`` names: exact names, globs, or several of them with commas between."""
+    if not entries:
+        return None
+    # The catalog, which knows how to look names up, wants types; any will do.
+    catalog = catalog_from_arrow(pa.schema([(name, pa.int8()) for name in names]), 1)
+    wanted: list[str] = []
+    for entry in entries:
+        if catalog.find(entry) >= 0:
+            wanted.append(entry)
+        else:
+            wanted += [part for part in (part.strip() for part in entry.split(",")) if part]
+    positions = resolve_columns(wanted, catalog, "--columns")
+    return [catalog.name(int(position)) for position in positions]
+
+
+def chosen_row_groups(wanted: list[int] | None, file: MosaicFile) -> list[int]:
+    """The row groups that ``--row-group`` names, or all."""
+    if not wanted:
+        return list(range(file.num_row_groups))
+    for number in wanted:
+        if number >= file.num_row_groups:
+            raise InvalidOptionError(
+                f"--row-group {number}: the file has {file.num_row_groups}, numbered from 0"
+            )
+    return wanted
+
+
+def columns_by_bucket(
+    file: MosaicFile, names: list[str] | None
+) -> dict[int, frozenset[str] | None]:
+    """The buckets that hold some columns, and which of theirs are wanted; None for all."""
+    if names is None:
+        return dict.fromkeys(range(file.num_buckets))
+    metadata = file.metadata
+    wanted: dict[int, set[str]] = {}
+    for name in names:
+        wanted.setdefault(metadata.column_bucket(name), set()).add(name)
+    return {bucket: frozenset(wanted[bucket]) for bucket in sorted(wanted)}
+
+
+class Rows:
+    """A table that rows are read from."""
+
+    schema: pa.Schema
+    num_rows: int | None
+
+    def names(self, entries: Iterable[str] | None) -> list[str]:
+        """The columns that ``-c`` names, or all."""
+        return select_names(entries, self.schema.names) or self.schema.names
+
+    def batches(
+        self,
+        names: list[str],
+        where: str | None = None,
+        offset: int = 0,
+        limit: int | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows that pass the filter, of these columns."""
+        raise NotImplementedError
+
+    def count(self, where: str | None) -> int:
+        """Rows that pass the filter."""
+        if where is None and self.num_rows is not None:
+            return self.num_rows
+        return sum(batch.num_rows for batch in self.batches([], where))
+
+    def close(self) -> None:
+        """Let go of the files."""
+
+    def __enter__(self) -> Rows:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def open_rows(sources: list[str]) -> Rows:
+    """One table of all the files."""
+    if len(sources) == 1:
+        kind = kind_of(sources[0])
+        if kind is not None and kind.module != "mosaic":
+            return _ForeignRows(open_reader(sources[0]))
+    files = mosaic_files(sources)
+    if len(files) > 1:
+        raise InvalidOptionError("several files: not yet")
+    return _MosaicRows(files[0])
+
+
+class _MosaicRows(Rows):
+    def __init__(self, path: str) -> None:
+        self._file = MosaicFile(path)
+        self.schema = self._file.schema
+        self.num_rows = self._file.num_rows
+
+    def batches(
+        self,
+        names: list[str],
+        where: str | None = None,
+        offset: int = 0,
+        limit: int | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        filters = None if where is None else parse_filter(where)
+        file = self._file
+        row_groups = list(range(file.num_row_groups))
+        if filters is None:
+            while row_groups and file.metadata.row_group(row_groups[0]).num_rows <= offset:
+                offset -= file.metadata.row_group(row_groups.pop(0)).num_rows
+        batches = file.iter_batches(batch_rows(len(names)), names, filters, row_groups)
+        return _window(batches, offset, limit)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _ForeignRows(Rows):
+    def __init__(self, reader: TableReader) -> None:
+        self._reader = reader
+        self.schema = reader.schema
+        self.num_rows = reader.num_rows
+
+    def batches(
+        self,
+        names: list[str],
+        where: str | None = None,
+        offset: int = 0,
+        limit: int | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        if where is None:
+            return _window(self._reader.batches(names), offset, limit)
+        row_filter = parse_filters(parse_filter(where))
+        assert row_filter is not None
+        row_filter.validate({field.name: field.type for field in self.schema})
+        wanted = list(dict.fromkeys([*names, *row_filter.columns]))
+        return _window(_filtered(self._reader.batches(wanted), row_filter, names), offset, limit)
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+def show_rows(
+    output: Output,
+    rows: Rows,
+    columns: list[str] | None,
+    where: str | None,
+    offset: int,
+    limit: int | None,
+) -> None:
+    """Show the wanted part of a table."""
+    names = rows.names(columns)
+    schema = pa.schema([rows.schema.field(name) for name in names])
+    output.rows(schema, rows.batches(names, where, offset, limit), offset)
+
+
+def _filtered(
+    batches: Iterable[pa.RecordBatch], row_filter: Filter, names: list[str]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield batch.filter(row_filter.mask(batch)).select(names)
+
+
+def _window(
+    batches: Iterator[pa.RecordBatch], offset: int, limit: int | None
+) -> Iterator[pa.RecordBatch]:
+    """Rows after the first ``offset``, ``limit`` of them at most."""
+    if limit == 0:
+        return
+    for batch in batches:
+        part = batch.slice(min(offset, batch.num_rows))
+        offset -= batch.num_rows - part.num_rows
+        if limit is not None:
+            part = part.slice(0, limit)
+            limit -= part.num_rows
+        if part.num_rows:
+            yield part
+        if limit == 0:
+            return

@@ -1,0 +1,61 @@
+"""Ctrl-C and SIGTERM: stop, clean up, exit."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+__all__ = ["Interrupted", "deferred", "interruptible"]
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupted(BaseException):
+    """The process was asked to stop; every ``with`` on the way out cleans up."""
+
+    def __init__(self, signal_number: int) -> None:
+        super().__init__(signal_number)
+        self.signal_number = signal_number
+
+
+class _State:
+    deferrals = 0
+    pending: int | None = None
+
+
+def _handle(signal_number: int, frame: FrameType | None) -> None:
+    if _State.deferrals:
+        _State.pending = signal_number
+        return
+    # What cleans up now is not to be interrupted again.
+    for name in _SIGNALS:
+        signal.signal(name, signal.SIG_IGN)
+    raise Interrupted(signal_number)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Raise :class:`Interrupted` on Ctrl-C and SIGTERM inside."""
+    # What the parent made us ignore (nohup, a job in the background) stays ignored.
+    wanted = [name for name in _SIGNALS if signal.getsignal(name) is not signal.SIG_IGN]
+    previous = {name: signal.signal(name, _handle) for name in wanted}
+    try:
+        yield
+    finally:
+        for name, handler in previous.items():
+            signal.signal(name, handler)
+
+
+@contextmanager
+def deferred() -> Iterator[None]:
+    """Put an interrupt off until the end: for steps that must happen whole or not at all."""
+    _State.deferrals += 1
+    try:
+        yield
+    finally:
+        _State.deferrals -= 1
+        if not _State.deferrals and _State.pending is not None:
+            number, _State.pending = _State.pending, None
+            _handle(number, None)
