@@ -118,11 +118,9 @@ class BucketMetadata:
         >>> table = pa.table({"kind": ["b", "a", "b"] * 9})
         >>> pymosaic.write_table(table, "kinds.mosaic")
         >>> bucket = pymosaic.read_metadata("kinds.mosaic").row_group(0).bucket(0)
-        >>> [
-        ...     (column.encoding, entries.to_pylist())
-        ...     for column, entries in bucket.dictionary("kind")
-        ... ]
-        [('DICT', ['b', 'a'])]
+        >>> [(column, entries)] = bucket.dictionary("kind")
+        >>> column.encoding, entries.to_pylist()
+        ('DICT', ['b', 'a'])
         """
         with located(self._name):
             position = self._parts.catalog.find(column)

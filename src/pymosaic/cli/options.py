@@ -14,7 +14,7 @@ from pymosaic.cli.output import Format, open_output
 
 __all__ = [
     "Columns",
-    "File",
+    "Debug",
     "Files",
     "Limit",
     "Offset",
@@ -25,7 +25,6 @@ __all__ = [
     "plain",
 ]
 
-File: TypeAlias = Annotated[str, typer.Argument(metavar="FILE", help="A file or URI.")]
 Files: TypeAlias = Annotated[
     list[str], typer.Argument(metavar="FILE...", help="Files, directories, globs or URIs.")
 ]

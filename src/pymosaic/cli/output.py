@@ -21,7 +21,7 @@ __all__ = ["Cell", "Document", "Field", "Format", "Output", "open_output"]
 _LINES_AT_ONCE = 1000
 
 
-class Format(str, enum.Enum):
+class Format(enum.StrEnum):
     """What standard output gets."""
 
     TABLE = "table"
@@ -123,9 +123,7 @@ class _JsonOutput(Output):
             self._write(facts + "\n")
             return
         # Row by row: a file may have a million columns.
-        self._write(
-            facts[:-1] + ("," if document.facts else "") + to_json(document.rows_key) + ":["
-        )
+        self._write(f"{facts[:-1]},{to_json(document.rows_key)}:[")
         separator = ""
         for row in document.rows:
             self._write(separator + to_json(row))

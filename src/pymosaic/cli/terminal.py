@@ -67,15 +67,18 @@ class TerminalOutput(Output):
         self._shown = 0
 
     def close(self) -> None:
+        """Wait for the pager."""
         self._screen.close()
 
     def answer(self, text: str, facts: dict[str, Any]) -> None:
+        """A line."""
         self._line(escape(text))
 
     def _line(self, text: str = "", style: str | None = None) -> None:
         self._screen.write(self._paint(text, style))
 
     def document(self, document: Document) -> None:
+        """A title, and facts or a table."""
         if self._shown:
             self._line()
         self._shown += 1
@@ -142,6 +145,7 @@ class TerminalOutput(Output):
         self._line(_GAP.join(texts).rstrip())
 
     def rows(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], first_row: int) -> None:
+        """A table, or its rows turned."""
         rows = _Rows(schema, batches)
         first = rows.take(_MEASURED_ROWS)
         if not schema.names:
@@ -172,9 +176,8 @@ class TerminalOutput(Output):
         self, fields: list[Field], rows: _Rows, first: list[list[str]], first_row: int
     ) -> None:
         """One line for each column, some rows beside each other; then the next rows."""
-        name_width = min(
-            _TURNED_NAME, self._width // 2, max(width_of(item.title) for item in fields)
-        )
+        longest = max(width_of(item.title) for item in fields)
+        name_width = min(_TURNED_NAME, self._width // 2, max(longest, len("column")))
         start = first_row
         columns = first
         while columns[0]:
@@ -199,10 +202,8 @@ class TerminalOutput(Output):
         widths: list[int] = []
         room = self._width - name_width
         for index in range(used, len(columns[0])):
-            widest = max(
-                width_of(f"row {start + index - used:,}"),
-                *(width_of(column[index]) for column in columns),
-            )
+            title = f"row {start + index - used:,}"
+            widest = max(map(width_of, (title, *(column[index] for column in columns))))
             wanted = min(_TURNED_VALUE, widest)
             if widths and wanted + len(_GAP) > room:
                 break

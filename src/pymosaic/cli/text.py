@@ -68,14 +68,10 @@ def size(num_bytes: int) -> str:
     >>> size(999), size(123456)
     ('999 B', '120.6 KiB')
     """
-    value = float(num_bytes)
-    for unit in _UNITS[:-1]:
-        if abs(value) < 1024:
-            break
-        value /= 1024
-    else:
-        unit = _UNITS[-1]
-    return f"{num_bytes} B" if unit == "B" else f"{value:.1f} {unit}"
+    power = 0
+    while power < len(_UNITS) - 1 and num_bytes >= 1024 ** (power + 1):
+        power += 1
+    return f"{num_bytes / 1024**power:.{min(power, 1)}f} {_UNITS[power]}"
 
 
 def count(number: int, singular: str, plural: str | None = None) -> str:

@@ -100,7 +100,7 @@ def _floats(array: pa.Array) -> list[Any]:
     if pa.types.is_float32(array.type):
         # The shortest text that means the float, not all digits of the double.
         filled = array.fill_null(0).to_numpy(zero_copy_only=False)
-        numbers = [float(text) for text in filled.astype(str).tolist()]
+        numbers: list[float | None] = [float(text) for text in filled.astype(str).tolist()]
         if array.null_count:
             valid = array.is_valid().to_pylist()
             numbers = [
@@ -129,7 +129,8 @@ def _moments(array: pa.Array) -> list[Any]:
         unit = kind.unit
         numbers = array.view(pa.int32() if pa.types.is_time32(kind) else pa.int64())
     filled = numbers.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    texts = np.datetime_as_string(filled.view(f"datetime64[{unit}]"), unit=unit).tolist()
+    moments: Any = filled.view(f"datetime64[{unit}]")
+    texts = np.datetime_as_string(moments, unit=unit).tolist()
     suffix = "Z" if pa.types.is_timestamp(kind) and kind.tz is not None else ""
     if pa.types.is_time(kind):
         # Beyond a day it is no time: the bare number then says most.

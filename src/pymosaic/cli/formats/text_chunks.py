@@ -110,6 +110,7 @@ class TextReader(TableReader):
             raise InvalidDataError(f"{self._path}{part}: {error}") from error
 
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows: the second pass."""
         for number, chunk in enumerate(self._make_chunks(), 1):
             table = self._guarded(self._parse, number, chunk, self.schema)
             if columns is not None:
