@@ -1,12 +1,24 @@
 """Mosaic v1 files for Python: tables with thousands to hundreds of thousands of columns."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pymosaic.dataset.compact import CompactionReport, compact
+    from pymosaic.dataset.dataset import Dataset, dataset
+    from pymosaic.dataset.merge import MergeReport, merge
+    from pymosaic.dataset.plan import Piece, ScanPlan
+    from pymosaic.dataset.scan import Scan
+    from pymosaic.dataset.scan_task import ScanTask
+    from pymosaic.dataset.vacuum import VacuumReport, vacuum
+    from pymosaic.dataset.write import WrittenDataset, write_dataset
     from pymosaic.errors import (
         ClosedError,
         ColumnNotFoundError,
+        CommitConflictError,
         CorruptFileError,
+        DatasetError,
+        DatasetExistsError,
         InvalidDataError,
         InvalidOptionError,
         LimitExceededError,
@@ -28,59 +40,119 @@ __all__ = [
     "ColumnMetadata",
     "ColumnNotFoundError",
     "ColumnStatistics",
+    "CommitConflictError",
+    "CompactionReport",
     "CorruptFileError",
+    "Dataset",
+    "DatasetError",
+    "DatasetExistsError",
     "FileMetadata",
     "FilterSyntaxError",
     "InvalidDataError",
     "InvalidOptionError",
     "LimitExceededError",
     "Limits",
+    "MergeReport",
     "MosaicError",
     "MosaicFile",
     "MosaicWriter",
+    "Piece",
     "RowGroupMetadata",
+    "Scan",
+    "ScanPlan",
+    "ScanTask",
     "UnsupportedFeatureError",
+    "VacuumReport",
+    "WrittenDataset",
     "__version__",
+    "compact",
+    "dataset",
+    "merge",
     "parse_filter",
     "read_metadata",
     "read_schema",
     "read_table",
+    "vacuum",
+    "write_dataset",
     "write_table",
 ]
 
 # Where each name is from. A module is imported when one of its names is first asked for, so that
 # what needs neither pyarrow nor numpy (the command line's help) does not wait for them.
 _MODULES = {
+    "dataset.compact": (
+        "CompactionReport",
+        "compact",
+    ),
+    "dataset.dataset": ("Dataset",),
+    "dataset.merge": (
+        "MergeReport",
+        "merge",
+    ),
+    "dataset.plan": (
+        "Piece",
+        "ScanPlan",
+    ),
+    "dataset.scan": ("Scan",),
+    "dataset.scan_task": ("ScanTask",),
+    "dataset.vacuum": (
+        "VacuumReport",
+        "vacuum",
+    ),
+    "dataset.write": (
+        "WrittenDataset",
+        "write_dataset",
+    ),
     "errors": (
         "ClosedError",
         "ColumnNotFoundError",
+        "CommitConflictError",
         "CorruptFileError",
+        "DatasetError",
+        "DatasetExistsError",
         "InvalidDataError",
         "InvalidOptionError",
         "LimitExceededError",
         "MosaicError",
         "UnsupportedFeatureError",
     ),
-    "expressions": ("FilterSyntaxError", "parse_filter"),
+    "expressions": (
+        "FilterSyntaxError",
+        "parse_filter",
+    ),
     "limits": ("Limits",),
-    "metadata": ("BucketMetadata", "ColumnMetadata", "FileMetadata", "RowGroupMetadata"),
-    "reader": ("MosaicFile", "read_metadata", "read_schema", "read_table"),
+    "metadata": (
+        "BucketMetadata",
+        "ColumnMetadata",
+        "FileMetadata",
+        "RowGroupMetadata",
+    ),
+    "reader": (
+        "MosaicFile",
+        "read_metadata",
+        "read_schema",
+        "read_table",
+    ),
     "statistics": ("ColumnStatistics",),
-    "writer": ("MosaicWriter", "write_table"),
+    "writer": (
+        "MosaicWriter",
+        "write_table",
+    ),
 }
-_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+_HOMES = {name: f"pymosaic.{module}" for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
     value: object
-    if name == "__version__":
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    elif name == "dataset":
+        # The package is the function: it can be called.
+        value = import_module("pymosaic.dataset")
+    elif name == "__version__":
         from importlib.metadata import version
 
         value = version("pymosaic")
-    elif name in _HOMES:
-        from importlib import import_module
-
-        value = getattr(import_module(f"pymosaic.{_HOMES[name]}"), name)
     else:
         raise AttributeError(f"module 'pymosaic' has no attribute {name!r}")
     globals()[name] = value

@@ -1,5 +1,8 @@
 """The row group index: bytes -> flat arrays."""
 
+import numpy as np
+import numpy.typing as npt
+
 from pymosaic.kernels.catalog import Catalog
 
 class RowGroupIndex:
@@ -15,8 +18,19 @@ class RowGroupIndex:
     def compressed_size(self, row_group: int) -> int:
         """Bytes of a row group's buckets on disk."""
 
+    def bucket_sizes(
+        self, row_group: int, num_buckets: int
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Compressed and raw size of every bucket, as two arrays; both 0 where it is not stored."""
+
     def entry(self, row_group: int, bucket: int) -> tuple[int, int, int] | None:
         """``(offset, compressed size, raw size)`` of a bucket; None where it is not stored."""
+
+    def extent(self) -> tuple[int, int]:
+        """Where the bytes of all buckets begin and end; 0, 0 where there are none."""
+
+    def shifted(self, distance: int) -> bytes:
+        """The bytes of the index for a file in which all buckets are moved by ``distance``."""
 
     def statistics(self, row_group: int) -> list[tuple[int, int, bytes | None, bytes | None]]:
         """A list of ``(position, null count, min bytes or None, max bytes or None)``."""
