@@ -30,6 +30,7 @@ COMMANDS = {
     "cat": "Read rows",
     "sample": "Read rows",
     "count": "Read rows",
+    "convert": "Write files",
 }
 
 _HELP = """Look into, read, convert and check Mosaic files: tables with very many columns.

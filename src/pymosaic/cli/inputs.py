@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import abc
 import glob
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
+from typing import Any
 
 import pyarrow as pa
 
 from pymosaic.cli.formats import kind_of, open_reader
 from pymosaic.cli.formats.base import TableReader, batch_rows
 from pymosaic.cli.output import Output
-from pymosaic.errors import InvalidOptionError
+from pymosaic.dataset.dataset import Dataset
+from pymosaic.dataset.discovery import discover
+from pymosaic.dataset.plan import Piece
+from pymosaic.errors import DatasetError, InvalidOptionError
 from pymosaic.expressions import parse_filter
 from pymosaic.filters import Filter, parse_filters
 from pymosaic.kernels.arrow_source import catalog_from_arrow
+from pymosaic.progress import Progress
 from pymosaic.projection import resolve_columns
 from pymosaic.reader import MosaicFile
 
@@ -30,22 +37,26 @@ __all__ = [
 ]
 
 
-def mosaic_files(sources: Iterable[str]) -> list[str]:
-    """The Mosaic files that the arguments name, in order."""
-    files: list[str] = []
-    for source in sources:
-        if os.path.isdir(source):
-            found = sorted(
-                glob.glob(os.path.join(glob.escape(source), "**/*.mosaic"), recursive=True)
-            )
-        elif not os.path.exists(source) and glob.has_magic(source) and "://" not in source:
-            found = sorted(glob.glob(source, recursive=True))
-        else:
-            found = [source]
-        if not found:
-            raise FileNotFoundError(2, "no Mosaic file matches", source)
-        files += found
-    return files
+class InputFile:
+    """A Mosaic file that the arguments name."""
+
+    def __init__(self, path: str, filesystem: Any) -> None:
+        self.path = path
+        self.filesystem = filesystem
+
+    @contextmanager
+    def open(self) -> Iterator[MosaicFile]:
+        """Open it."""
+        with MosaicFile(self.path, filesystem=self.filesystem) as file:
+            yield file
+
+
+def mosaic_files(sources: list[str]) -> list[InputFile]:
+    """The Mosaic files that the arguments name, by path."""
+    found = discover(list(sources), None, False)
+    if not found.files:
+        raise DatasetError(f"{found.base} has no Mosaic files")
+    return [InputFile(file.path, found.filesystem) for file in found.files]
 
 
 def select_names(entries: Iterable[str] | None, names: list[str]) -> list[str] | None:
@@ -89,7 +100,7 @@ def columns_by_bucket(
     return {bucket: frozenset(wanted[bucket]) for bucket in sorted(wanted)}
 
 
-class Rows:
+class Rows(abc.ABC):
     """A table that rows are read from."""
 
     schema: pa.Schema
@@ -97,17 +108,18 @@ class Rows:
 
     def names(self, entries: Iterable[str] | None) -> list[str]:
         """The columns that ``-c`` names, or all."""
-        return select_names(entries, self.schema.names) or self.schema.names
+        selected = select_names(entries, self.schema.names)
+        return list(self.schema.names) if selected is None else selected
 
+    def selected_schema(self, names: list[str]) -> pa.Schema:
+        """The schema of these columns."""
+        return pa.schema([self.schema.field(name) for name in names])
+
+    @abc.abstractmethod
     def batches(
-        self,
-        names: list[str],
-        where: str | None = None,
-        offset: int = 0,
-        limit: int | None = None,
+        self, names: list[str], where: str | None = None, offset: int = 0, limit: int | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Rows that pass the filter, of these columns."""
-        raise NotImplementedError
 
     def count(self, where: str | None) -> int:
         """Rows that pass the filter."""
@@ -115,7 +127,7 @@ class Rows:
             return self.num_rows
         return sum(batch.num_rows for batch in self.batches([], where))
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  (not all hold files)
         """Let go of the files."""
 
     def __enter__(self) -> Rows:
@@ -130,30 +142,27 @@ class Rows:
         self.close()
 
 
-def open_rows(sources: list[str]) -> Rows:
-    """One table of all the files."""
+def open_rows(sources: list[str], progress: Progress | None = None) -> Rows:
+    """One table of all the files; ``progress`` hears of work that this takes."""
     if len(sources) == 1:
         kind = kind_of(sources[0])
         if kind is not None and kind.module != "mosaic":
-            return _ForeignRows(open_reader(sources[0]))
-    files = mosaic_files(sources)
-    if len(files) > 1:
-        raise InvalidOptionError("several files: not yet")
-    return _MosaicRows(files[0])
+            return _ForeignRows(open_reader(sources[0], progress))
+        if kind is not None and not glob.has_magic(sources[0]) and not os.path.isdir(sources[0]):
+            return _FileRows(sources[0])
+    return _DatasetRows(sources)
 
 
-class _MosaicRows(Rows):
+class _FileRows(Rows):
+    """One Mosaic file as it is."""
+
     def __init__(self, path: str) -> None:
         self._file = MosaicFile(path)
         self.schema = self._file.schema
         self.num_rows = self._file.num_rows
 
     def batches(
-        self,
-        names: list[str],
-        where: str | None = None,
-        offset: int = 0,
-        limit: int | None = None,
+        self, names: list[str], where: str | None = None, offset: int = 0, limit: int | None = None
     ) -> Iterator[pa.RecordBatch]:
         filters = None if where is None else parse_filter(where)
         file = self._file
@@ -168,6 +177,44 @@ class _MosaicRows(Rows):
         self._file.close()
 
 
+class _DatasetRows(Rows):
+    """Many Mosaic files, their columns united."""
+
+    def __init__(self, sources: list[str]) -> None:
+        self._dataset = Dataset(tuple(sources))
+        self.schema = self._dataset.schema
+        self.num_rows = self._dataset.count_rows()
+
+    def batches(
+        self, names: list[str], where: str | None = None, offset: int = 0, limit: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        filters = None if where is None else parse_filter(where)
+        scan = self._dataset.scan(names, filters)
+        # A piece to a row group, so that those before the first wanted row are not read.
+        pieces = list(scan.plan(max_piece_bytes=1).pieces)
+        if filters is None:
+            skipped = 0
+            while skipped < len(pieces) and pieces[skipped].num_rows <= offset:
+                offset -= pieces[skipped].num_rows
+                skipped += 1
+            pieces = _enough(pieces[skipped:], None if limit is None else offset + limit)
+        batches = scan.task().read(pieces, batch_size=batch_rows(len(names)))
+        return _window(batches, offset, limit)
+
+
+def _enough(pieces: list[Piece], wanted: int | None) -> list[Piece]:
+    """The first pieces, up to so many rows."""
+    if wanted is None:
+        return pieces
+    kept: list[Piece] = []
+    for piece in pieces:
+        if wanted <= 0:
+            break
+        kept.append(piece)
+        wanted -= piece.num_rows
+    return kept
+
+
 class _ForeignRows(Rows):
     def __init__(self, reader: TableReader) -> None:
         self._reader = reader
@@ -175,11 +222,7 @@ class _ForeignRows(Rows):
         self.num_rows = reader.num_rows
 
     def batches(
-        self,
-        names: list[str],
-        where: str | None = None,
-        offset: int = 0,
-        limit: int | None = None,
+        self, names: list[str], where: str | None = None, offset: int = 0, limit: int | None = None
     ) -> Iterator[pa.RecordBatch]:
         if where is None:
             return _window(self._reader.batches(names), offset, limit)
@@ -203,8 +246,7 @@ def show_rows(
 ) -> None:
     """Show the wanted part of a table."""
     names = rows.names(columns)
-    schema = pa.schema([rows.schema.field(name) for name in names])
-    output.rows(schema, rows.batches(names, where, offset, limit), offset)
+    output.rows(rows.selected_schema(names), rows.batches(names, where, offset, limit), offset)
 
 
 def _filtered(

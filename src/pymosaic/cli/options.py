@@ -23,10 +23,11 @@ __all__ = [
     "Where",
     "inspecting",
     "plain",
+    "reporting",
 ]
 
 Files: TypeAlias = Annotated[
-    list[str], typer.Argument(metavar="FILE...", help="Files, directories, globs or URIs.")
+    list[str], typer.Argument(metavar="FILE...", hidden=True, show_default=False)
 ]
 Columns: TypeAlias = Annotated[
     list[str] | None,
@@ -72,6 +73,9 @@ _Format: TypeAlias = Annotated[
     typer.Option("-f", "--format", help="[default: table on a terminal, else jsonl]"),
 ]
 _Json: TypeAlias = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+_JsonReport: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Report what was done as JSON.")
+]
 _NoPager: TypeAlias = Annotated[
     bool, typer.Option("--no-pager", help="Print all at once, however long.")
 ]
@@ -126,6 +130,23 @@ def inspecting(function: Callable[..., int | None]) -> Callable[..., int | None]
 
     run.__doc__ = function.__doc__
     _set_signature(run, [*others, *_OUTPUT])
+    return plain(run)
+
+
+def reporting(function: Callable[..., int | None]) -> Callable[..., int | None]:
+    """A command that does something, and tells it in a line, or with ``--json`` as facts."""
+    signature = inspect.signature(function, eval_str=True)
+    first, *others = signature.parameters.values()
+
+    def run(*, as_json: bool, **arguments: Any) -> int | None:
+        output = open_output(None, as_json=as_json, pager=False)
+        try:
+            return function(**{first.name: output}, **arguments)
+        finally:
+            output.close()
+
+    run.__doc__ = function.__doc__
+    _set_signature(run, [*others, _parameter("as_json", _JsonReport, False)])
     return plain(run)
 
 

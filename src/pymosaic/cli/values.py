@@ -124,7 +124,8 @@ def _moments(array: pa.Array) -> list[Any]:
     """Dates, times and timestamps by numpy, which knows every year."""
     kind = array.type
     if pa.types.is_date32(kind):
-        numbers, unit = array.view(pa.int32()), "D"
+        unit: Any = "D"
+        numbers = array.view(pa.int32())
     else:
         unit = kind.unit
         numbers = array.view(pa.int32() if pa.types.is_time32(kind) else pa.int64())

@@ -35,10 +35,10 @@ def command(output: Output, files: Files, row_groups: RowGroups = None) -> None:
     """Show the buckets: layout, place, size and columns. Reads the end of the file only."""
     from pymosaic.cli.inputs import chosen_row_groups, mosaic_files
     from pymosaic.cli.text import count
-    from pymosaic.reader import MosaicFile
 
-    for path in mosaic_files(files):
-        with MosaicFile(path) as file:
+    for source in mosaic_files(files):
+        with source.open() as file:
+            path = source.path
             numbers = chosen_row_groups(row_groups, file)
             facts = {
                 "file": path,

@@ -53,10 +53,10 @@ def command(
     """
     from pymosaic.cli.inputs import mosaic_files, select_names
     from pymosaic.cli.text import count, ratio, size
-    from pymosaic.reader import MosaicFile
 
-    for path in mosaic_files(files):
-        with MosaicFile(path) as file:
+    for source in mosaic_files(files):
+        with source.open() as file:
+            path = source.path
             names = select_names(columns, file.column_names)
             rows = _sizes(file, names)
             total = sum(row["bytes"] for row in rows)

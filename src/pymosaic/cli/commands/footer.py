@@ -18,10 +18,10 @@ def command(output: Output, files: Files) -> None:
     """Show the last 32 bytes: where schema and index are, buckets, row groups, compression."""
     from pymosaic.cli.inputs import mosaic_files
     from pymosaic.format.footer import MAGIC, VERSION
-    from pymosaic.reader import MosaicFile
 
-    for path in mosaic_files(files):
-        with MosaicFile(path) as file:
+    for source in mosaic_files(files):
+        with source.open() as file:
+            path = source.path
             metadata = file.metadata
             facts = {
                 "file": path,

@@ -35,10 +35,10 @@ def command(output: Output, files: Files) -> None:
     """Show what a file is made of: rows, row groups, sizes. Reads the end of the file only."""
     from pymosaic.cli.inputs import mosaic_files
     from pymosaic.cli.text import count, size
-    from pymosaic.reader import MosaicFile
 
-    for path in mosaic_files(files):
-        with MosaicFile(path) as file:
+    for source in mosaic_files(files):
+        with source.open() as file:
+            path = source.path
             metadata = file.metadata
             facts = {
                 "file": path,

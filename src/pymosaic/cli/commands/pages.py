@@ -43,10 +43,10 @@ def command(
     """
     from pymosaic.cli.inputs import chosen_row_groups, mosaic_files, select_names
     from pymosaic.cli.text import count
-    from pymosaic.reader import MosaicFile
 
-    for path in mosaic_files(files):
-        with MosaicFile(path) as file:
+    for source in mosaic_files(files):
+        with source.open() as file:
+            path = source.path
             numbers = chosen_row_groups(row_groups, file)
             names = select_names(columns, file.column_names)
             facts = {

@@ -33,10 +33,10 @@ def command(output: Output, files: Files, columns: Columns = None) -> None:
     """Show the columns: names, types, and the buckets they are in."""
     from pymosaic.cli.inputs import mosaic_files, select_names
     from pymosaic.cli.text import count
-    from pymosaic.reader import MosaicFile
 
-    for path in mosaic_files(files):
-        with MosaicFile(path) as file:
+    for source in mosaic_files(files):
+        with source.open() as file:
+            path = source.path
             names = select_names(columns, file.column_names)
             facts = {
                 "file": path,

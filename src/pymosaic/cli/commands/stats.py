@@ -34,10 +34,10 @@ def command(
 ) -> None:
     """Show minimum, maximum and nulls of the columns that have statistics, by row group."""
     from pymosaic.cli.inputs import chosen_row_groups, mosaic_files, select_names
-    from pymosaic.reader import MosaicFile
 
-    for path in mosaic_files(files):
-        with MosaicFile(path) as file:
+    for source in mosaic_files(files):
+        with source.open() as file:
+            path = source.path
             numbers = chosen_row_groups(row_groups, file)
             names = select_names(columns, file.column_names)
             facts = {"file": path, "num_rows": file.num_rows, "num_row_groups": file.num_row_groups}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pymosaic.cli.formats.base import TableReader, TableWriter
+    from pymosaic.progress import Progress
 
 __all__ = ["FORMATS", "FileKind", "kind_of", "open_reader", "open_writer"]
 
@@ -73,10 +74,12 @@ def _module(kind: FileKind) -> Any:
     return import_module(f"pymosaic.cli.formats.{kind.module}")
 
 
-def open_reader(path: str) -> TableReader:
-    """Open a file that its extension tells how to read."""
+def open_reader(path: str, progress: Progress | None = None) -> TableReader:
+    """Open a file that its extension tells how to read; text is then read once, for its types."""
     kind = _known(path, "source")
-    reader: TableReader = _module(kind).read(path, kind)
+    module = _module(kind)
+    reader: TableReader
+    reader = module.read(path, kind, progress) if kind.module in _TEXT else module.read(path, kind)
     return reader
 
 

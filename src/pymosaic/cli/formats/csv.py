@@ -15,6 +15,7 @@ from pymosaic.cli.formats.base import TableReader, TableWriter, batch_rows, take
 from pymosaic.cli.formats.text_chunks import TextReader, TextWriter, chunks
 from pymosaic.cli.values import plain_values, to_json
 from pymosaic.errors import InvalidDataError
+from pymosaic.progress import Progress
 
 __all__ = ["csv_line", "csv_texts", "read", "write"]
 
@@ -76,9 +77,9 @@ class _CsvFile:
         self._codec = codec
         self.names: list[str] = []
 
-    def chunks(self) -> Iterator[bytes]:
+    def chunks(self, progress: Progress | None) -> Iterator[bytes]:
         self.names = []
-        for chunk in chunks(self._path, self._codec, _find_end):
+        for chunk in chunks(self._path, self._codec, _find_end, progress):
             if not self.names:
                 self.names = _read(chunk, pa_csv.ReadOptions(), {}).schema.names
                 name, times = Counter(self.names).most_common(1)[0]
@@ -90,8 +91,8 @@ class _CsvFile:
             else:
                 yield chunk
 
-    def infer(self, chunk: bytes) -> pa.Schema:
-        return self._table(chunk, {}).schema
+    def infer(self, chunk: bytes) -> pa.Table:
+        return self._table(chunk, {})
 
     def parse(self, chunk: bytes, schema: pa.Schema) -> pa.Table:
         return self._table(chunk, {field.name: field.type for field in schema})
@@ -143,10 +144,10 @@ def _union(first: pa.DataType, second: pa.DataType) -> pa.DataType:
     return pa.string()  # which every field is
 
 
-def read(path: str, kind: FileKind) -> TableReader:
+def read(path: str, kind: FileKind, progress: Progress | None) -> TableReader:
     """Open a CSV file."""
     file = _CsvFile(path, kind.codec)
-    return TextReader(path, file.chunks, file.infer, file.parse, _union)
+    return TextReader(path, file, _union, progress)
 
 
 def write(path: str, kind: FileKind, schema: pa.Schema, options: dict[str, Any]) -> TableWriter:

@@ -13,6 +13,7 @@ from pymosaic.cli.formats import FileKind
 from pymosaic.cli.formats.base import TableReader, TableWriter, batch_rows, take_option
 from pymosaic.cli.formats.text_chunks import TextReader, TextWriter, chunks
 from pymosaic.cli.values import plain_values, to_json
+from pymosaic.progress import Progress
 
 __all__ = ["json_lines", "read", "write"]
 
@@ -36,14 +37,25 @@ def _find_end(data: bytes) -> int:
     return data.rfind(b"\n") + 1
 
 
-def _infer(chunk: bytes) -> pa.Schema:
-    return pa_json.read_json(io.BytesIO(chunk), read_options=_whole(chunk)).schema
+class _JsonFile:
+    """The lines of a file."""
 
+    def __init__(self, path: str, codec: str | None) -> None:
+        self._path = path
+        self._codec = codec
 
-def _parse(chunk: bytes, schema: pa.Schema) -> pa.Table:
-    options = pa_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
-    table = pa_json.read_json(io.BytesIO(chunk), read_options=_whole(chunk), parse_options=options)
-    return table.select(schema.names)
+    def chunks(self, progress: Progress | None) -> Iterator[bytes]:
+        return chunks(self._path, self._codec, _find_end, progress)
+
+    def infer(self, chunk: bytes) -> pa.Table:
+        return pa_json.read_json(io.BytesIO(chunk), read_options=_whole(chunk))
+
+    def parse(self, chunk: bytes, schema: pa.Schema) -> pa.Table:
+        options = pa_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
+        table = pa_json.read_json(
+            io.BytesIO(chunk), read_options=_whole(chunk), parse_options=options
+        )
+        return table.select(schema.names)
 
 
 def _whole(chunk: bytes) -> pa_json.ReadOptions:
@@ -64,9 +76,9 @@ def _union(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
     return united.field(0).type
 
 
-def read(path: str, kind: FileKind) -> TableReader:
+def read(path: str, kind: FileKind, progress: Progress | None) -> TableReader:
     """Open a file of JSON lines."""
-    return TextReader(path, lambda: chunks(path, kind.codec, _find_end), _infer, _parse, _union)
+    return TextReader(path, _JsonFile(path, kind.codec), _union, progress)
 
 
 def write(path: str, kind: FileKind, schema: pa.Schema, options: dict[str, Any]) -> TableWriter:

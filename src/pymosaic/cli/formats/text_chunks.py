@@ -7,15 +7,22 @@ record, in bounded memory: a value in the last line counts as much as one in the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
-from pymosaic.cli.formats.base import TableReader, TableWriter, batch_rows, open_binary
+from pymosaic.cli.formats.base import (
+    SinkFile,
+    TableReader,
+    TableWriter,
+    batch_rows,
+    open_binary,
+)
 from pymosaic.errors import InvalidDataError, LimitExceededError
+from pymosaic.progress import Meter, Progress
 from pymosaic.sink import open_sink
 
-__all__ = ["CompressedText", "TextReader", "TextWriter", "chunks"]
+__all__ = ["CompressedText", "TextFile", "TextReader", "TextWriter", "chunks"]
 
 _CHUNK_BYTES = 8 << 20
 _MAX_RECORD_BYTES = 1 << 30
@@ -28,6 +35,16 @@ class CompressedText:
         self._file = open_binary(path)
         self._stream = self._file if codec is None else pa.CompressedInputStream(self._file, codec)
 
+    @property
+    def size(self) -> int:
+        """Bytes of the file, as stored."""
+        return int(self._file.size())
+
+    @property
+    def position(self) -> int:
+        """How many of them were read."""
+        return int(self._file.tell())
+
     def read(self, size: int) -> bytes:
         """Up to so many bytes; none at the end."""
         data: bytes = self._stream.read(size)
@@ -39,13 +56,20 @@ class CompressedText:
         self._file.close()
 
 
-def chunks(path: str, codec: str | None, find_end: Callable[[bytes], int]) -> Iterator[bytes]:
+def chunks(
+    path: str,
+    codec: str | None,
+    find_end: Callable[[bytes], int],
+    progress: Progress | None,
+) -> Iterator[bytes]:
     """Runs of whole records; ``find_end`` tells where the last one in some bytes ends, or 0."""
     text = CompressedText(path, codec)
     try:
+        meter = Meter(progress, text.size, "bytes")
         pending = b""
         size = _CHUNK_BYTES
         while data := text.read(size):
+            meter.add(text.position - meter.done)
             pending += data
             end = find_end(pending)
             if end:
@@ -64,28 +88,43 @@ def chunks(path: str, codec: str | None, find_end: Callable[[bytes], int]) -> It
         text.close()
 
 
+class TextFile(Protocol):
+    """A text format: its chunks, and the rows of one."""
+
+    def chunks(self, progress: Progress | None) -> Iterator[bytes]:
+        """Runs of whole records, from the start."""
+
+    def infer(self, chunk: bytes) -> pa.Table:
+        """Rows with the types that they seem to have."""
+
+    def parse(self, chunk: bytes, schema: pa.Schema) -> pa.Table:
+        """Rows with these types."""
+
+
 class TextReader(TableReader):
     """A text file of which the first pass has found the schema."""
+
+    num_rows: int
 
     def __init__(
         self,
         path: str,
-        make_chunks: Callable[[], Iterator[bytes]],
-        infer: Callable[[bytes], pa.Schema],
-        parse: Callable[[bytes, pa.Schema], pa.Table],
+        file: TextFile,
         union: Callable[[pa.DataType, pa.DataType], pa.DataType | None],
+        progress: Progress | None,
     ) -> None:
         self._path = path
-        self._make_chunks = make_chunks
-        self._parse = parse
-        self._infer = infer
+        self._file = file
         self._union = union
-        self.schema = self._infer_schema()
+        self.num_rows = 0
+        self.schema = self._infer_schema(progress)
 
-    def _infer_schema(self) -> pa.Schema:
+    def _infer_schema(self, progress: Progress | None) -> pa.Schema:
         types: dict[str, pa.DataType] = {}
-        for number, chunk in enumerate(self._make_chunks(), 1):
-            for field in self._guarded(self._infer, number, chunk):
+        for number, chunk in enumerate(self._file.chunks(progress), 1):
+            table = self._guarded(self._file.infer, number, chunk)
+            self.num_rows += table.num_rows
+            for field in table.schema:
                 known = types.get(field.name, field.type)
                 united = known if known.equals(field.type) else self._union(known, field.type)
                 if united is None:
@@ -111,8 +150,8 @@ class TextReader(TableReader):
 
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows: the second pass."""
-        for number, chunk in enumerate(self._make_chunks(), 1):
-            table = self._guarded(self._parse, number, chunk, self.schema)
+        for number, chunk in enumerate(self._file.chunks(None), 1):
+            table = self._guarded(self._file.parse, number, chunk, self.schema)
             if columns is not None:
                 table = table.select(columns)
             yield from table.to_batches(max_chunksize=batch_rows(len(self.schema)))
@@ -124,8 +163,6 @@ class TextWriter(TableWriter):
     def __init__(
         self, path: str, codec: str | None, texts: Callable[[pa.RecordBatch], Iterator[str]]
     ) -> None:
-        from pymosaic.cli.formats.base import SinkFile
-
         self._texts = texts
         self._sink = open_sink(path)
         file = SinkFile(self._sink)
