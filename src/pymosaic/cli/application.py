@@ -30,12 +30,15 @@ COMMANDS = {
     "cat": "Read rows",
     "sample": "Read rows",
     "count": "Read rows",
+    "diff": "Compare and check",
     "convert": "Write files",
+    "merge": "Write files",
+    "compact": "Write files",
 }
 
 _HELP = """Look into, read, convert and check Mosaic files: tables with very many columns.
 
-Every command takes --help, which shows examples."""
+FILE is a file, a directory, a glob or a URI. Every command has --help with examples."""
 
 
 class _Commands(TyperGroup):
@@ -43,6 +46,16 @@ class _Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        panels: dict[str, list[tuple[str, str]]] = {}
+        longest = max(map(len, COMMANDS))
+        for name, panel in COMMANDS.items():
+            text = self.get_command(ctx, name).get_short_help_str(formatter.width - longest - 6)
+            panels.setdefault(panel, []).append((name.ljust(longest), text))
+        for panel, commands in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(commands)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:

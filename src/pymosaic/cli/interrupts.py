@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["Interrupted", "deferred", "interruptible"]
+__all__ = ["Interrupted", "interruptible"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -20,15 +20,7 @@ class Interrupted(BaseException):
         self.signal_number = signal_number
 
 
-class _State:
-    deferrals = 0
-    pending: int | None = None
-
-
 def _handle(signal_number: int, frame: FrameType | None) -> None:
-    if _State.deferrals:
-        _State.pending = signal_number
-        return
     # What cleans up now is not to be interrupted again.
     for name in _SIGNALS:
         signal.signal(name, signal.SIG_IGN)
@@ -46,16 +38,3 @@ def interruptible() -> Iterator[None]:
     finally:
         for name, handler in previous.items():
             signal.signal(name, handler)
-
-
-@contextmanager
-def deferred() -> Iterator[None]:
-    """Put an interrupt off until the end: for steps that must happen whole or not at all."""
-    _State.deferrals += 1
-    try:
-        yield
-    finally:
-        _State.deferrals -= 1
-        if not _State.deferrals and _State.pending is not None:
-            number, _State.pending = _State.pending, None
-            _handle(number, None)

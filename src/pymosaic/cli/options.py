@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 Files: TypeAlias = Annotated[
-    list[str], typer.Argument(metavar="FILE...", hidden=True, show_default=False)
+    list[str], typer.Argument(metavar="FILE", hidden=True, show_default=False)
 ]
 Columns: TypeAlias = Annotated[
     list[str] | None,

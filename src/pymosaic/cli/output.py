@@ -10,7 +10,7 @@ import abc
 import enum
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -48,6 +48,9 @@ class Field:
     key: str
     cell: Cell = Cell.TEXT
     header: str | None = None
+    # Of a row, what a terminal shows in place of the value.
+    text: Callable[[dict[str, Any]], str] | None = None
+    on_terminal: bool = True
 
     @property
     def title(self) -> str:
@@ -69,20 +72,23 @@ class Document:
     rows_key: str = ""
     fields: tuple[Field, ...] = ()
     rows: Iterable[dict[str, Any]] = ()
-    # Facts that a terminal shows as sizes.
-    sizes: tuple[str, ...] = field(default=())
-    note: str = ""
+    # Facts that a terminal shows as sizes, and what it says of no rows.
+    sizes: tuple[str, ...] = ()
+    empty: str = "none"
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """One dict for each line of JSON lines and CSV."""
         if not self.fields:
             return iter([self.facts])
-        return ({"file": self.facts["file"], **row} for row in self.rows)
+        named = {"file": self.facts["file"]} if "file" in self.facts else {}
+        return ({**named, **row} for row in self.rows)
 
     @property
     def keys(self) -> list[str]:
         """The names of the values in a line."""
-        return ["file", *(item.key for item in self.fields)] if self.fields else list(self.facts)
+        if not self.fields:
+            return list(self.facts)
+        return [*(["file"] if "file" in self.facts else []), *(item.key for item in self.fields)]
 
 
 class Output(abc.ABC):

@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 
 from pymosaic.cli.formats import open_writer
-from pymosaic.cli.interrupts import deferred
 from pymosaic.errors import InvalidOptionError
 from pymosaic.progress import Meter
 from pymosaic.source import Location, resolve_location
@@ -57,9 +56,7 @@ def write_batches(
 ) -> int:
     """Write a file of batches, and return the number of rows."""
     num_rows = 0
-    # An interrupt right between creating the file and remembering to remove it would leave it.
-    with deferred():
-        writer = open_writer(target, schema, options)
+    writer = open_writer(target, schema, options)
     try:
         for batch in batches:
             writer.write(batch)
@@ -67,7 +64,6 @@ def write_batches(
             meter.add(batch.num_rows)
         writer.close()
     except BaseException:
-        with deferred():
-            writer.abort()
+        writer.abort()
         raise
     return num_rows

@@ -29,7 +29,7 @@ _MEASURED_ROWS = 200
 _WIDEST_VALUE = 60
 _NARROWEST = 6
 _TURNED_NAME = 40
-_TURNED_VALUE = 24
+_TURNED_VALUE = 28
 _STYLES = {
     "title": Style(bold=True),
     "header": Style(bold=True, color="cyan"),
@@ -84,18 +84,14 @@ class TerminalOutput(Output):
         self._shown += 1
         self._line(cut(escape(document.title), self._width), "title")
         if document.fields:
-            rows = (
-                [_shown(item.cell, row.get(item.key)) for item in document.fields]
-                for row in document.rows
-            )
-            self._table(document.fields, rows)
+            fields = [item for item in document.fields if item.on_terminal]
+            rows = ([_shown(item, row) for item in fields] for row in document.rows)
+            self._table(fields, rows, document.empty)
         else:
             self._facts(document)
-        if document.note:
-            self._line(cut(document.note, self._width), "note")
 
     def _facts(self, document: Document) -> None:
-        facts = document.facts
+        facts = {key: value for key, value in document.facts.items() if key != "file"}
         label_width = max(map(len, facts), default=0)
         for key, value in facts.items():
             text = cell(value)
@@ -106,10 +102,10 @@ class TerminalOutput(Output):
             label = self._paint(key.replace("_", " ").ljust(label_width), "fact")
             self._line(f"{label}{_GAP}{cut(text, max(20, self._width - label_width - 2))}")
 
-    def _table(self, fields: Sequence[Field], rows: Iterator[list[str]]) -> None:
+    def _table(self, fields: Sequence[Field], rows: Iterator[list[str]], empty: str) -> None:
         first = list(islice(rows, _MEASURED_ROWS))
         if not first:
-            self._line("none", "note")
+            self._line(empty, "note")
             return
         headers = [item.title for item in fields]
         natural = [
@@ -247,7 +243,10 @@ def _short(value: Any) -> str:
     return cut(cell(value), _WIDEST_VALUE)
 
 
-def _shown(kind: Cell, value: Any) -> str:
+def _shown(item: Field, row: dict[str, Any]) -> str:
+    if item.text is not None:
+        return escape(item.text(row))
+    kind, value = item.cell, row.get(item.key)
     if value is None:
         return NULL if kind is Cell.VALUE else ""
     if kind is Cell.BYTES:

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = ["count", "cut", "cut_middle", "escape", "percent", "ratio", "size", "width_of"]
+__all__ = [
+    "child_name",
+    "count",
+    "cut",
+    "cut_middle",
+    "escape",
+    "percent",
+    "ratio",
+    "size",
+    "width_of",
+]
 
 _ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -84,6 +94,11 @@ def count(number: int, singular: str, plural: str | None = None) -> str:
     ('1 row', '12,000 rows')
     """
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def child_name(column: str, child: int | None) -> str:
+    """A physical column: that of a list's or map's children has a number."""
+    return column if child is None else f"{column} › {child}"
 
 
 def percent(part: float) -> str:

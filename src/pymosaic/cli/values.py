@@ -12,7 +12,7 @@ time                         ``"23:59:00.000"``
 timestamp                    ``"2024-05-31T23:59:00.000"``, with a time zone in UTC: ``…Z``
 binary                       hexadecimal text
 list                         list
-map                          list of ``[key, value]``
+map                          list of ``{"key": …, "value": …}``
 struct                       dict
 ============================ =======================================================
 """
@@ -159,7 +159,8 @@ def _elements(array: pa.Array, start: int, count: int) -> list[Any]:
 
 def _pairs(array: pa.MapArray, start: int, count: int) -> list[Any]:
     keys = plain_values(array.keys.slice(start, count))
-    return list(map(list, zip(keys, plain_values(array.items.slice(start, count)), strict=True)))
+    items = plain_values(array.items.slice(start, count))
+    return [{"key": key, "value": value} for key, value in zip(keys, items, strict=True)]
 
 
 def _lists(array: pa.Array, children: Callable[[pa.Array, int, int], list[Any]]) -> list[Any]:

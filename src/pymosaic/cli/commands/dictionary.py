@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pymosaic.cli.options import Files, RowGroups, SomeColumns, inspecting
 from pymosaic.cli.output import Cell, Document, Field, Output
+from pymosaic.cli.text import child_name
 
 if TYPE_CHECKING:
     from pymosaic.reader import MosaicFile
@@ -20,8 +21,8 @@ EXAMPLES = [
 
 _FIELDS = (
     Field("row_group", Cell.NUMBER, "group"),
-    Field("column", Cell.NAME),
-    Field("child", Cell.NUMBER),
+    Field("column", Cell.NAME, text=lambda row: child_name(row["column"], row["child"])),
+    Field("child", on_terminal=False),
     Field("encoding"),
     Field("entry", Cell.NUMBER),
     Field("value", Cell.VALUE),

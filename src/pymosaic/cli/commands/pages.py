@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pymosaic.cli.options import Columns, Files, RowGroups, inspecting
 from pymosaic.cli.output import Cell, Document, Field, Output
+from pymosaic.cli.text import child_name
 
 if TYPE_CHECKING:
     from pymosaic.reader import MosaicFile
@@ -21,8 +22,8 @@ EXAMPLES = [
 _FIELDS = (
     Field("row_group", Cell.NUMBER, "group"),
     Field("bucket", Cell.NUMBER),
-    Field("column", Cell.NAME),
-    Field("child", Cell.NUMBER),
+    Field("column", Cell.NAME, text=lambda row: child_name(row["column"], row["child"])),
+    Field("child", on_terminal=False),
     Field("encoding"),
     Field("num_values", Cell.NUMBER, "values"),
     Field("null_count", Cell.NUMBER, "nulls"),

@@ -42,8 +42,8 @@ def command(
             names = select_names(columns, file.column_names)
             facts = {"file": path, "num_rows": file.num_rows, "num_row_groups": file.num_row_groups}
             rows = _statistics(file, numbers, names)
-            note = "statistics are written with convert --stats, or statistics= in Python"
-            output.document(Document(path, facts, "statistics", _FIELDS, rows, note=note))
+            empty = "no statistics; convert --stats writes them, and statistics= in Python"
+            output.document(Document(path, facts, "statistics", _FIELDS, rows, empty=empty))
 
 
 def _statistics(
