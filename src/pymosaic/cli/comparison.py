@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pymosaic.cli.inputs import Rows, select_names
+from pymosaic.cli.inputs import select_names
+from pymosaic.cli.rows import Rows
 from pymosaic.cli.values import plain_values
 from pymosaic.progress import Meter, Progress
 

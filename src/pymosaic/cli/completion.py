@@ -18,7 +18,7 @@ def complete_columns(ctx: Any, incomplete: str) -> list[str]:
         return []
     before, comma, start = incomplete.rpartition(",")
     try:
-        from pymosaic.cli.inputs import open_rows
+        from pymosaic.cli.rows import open_rows
 
         with open_rows([source]) as rows:
             names = rows.schema.names

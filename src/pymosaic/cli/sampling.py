@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from pymosaic.cli.inputs import Rows
+from pymosaic.cli.rows import Rows
 
 __all__ = ["sample_rows"]
 

@@ -31,7 +31,7 @@ def command(
     ),
 ) -> None:
     """Show all rows, or those that pass a filter."""
-    from pymosaic.cli.inputs import open_rows, show_rows
+    from pymosaic.cli.rows import open_rows, show_rows
     from pymosaic.errors import InvalidOptionError
 
     if all_rows and limit is not None:

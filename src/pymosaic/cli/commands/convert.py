@@ -66,8 +66,8 @@ def command(
     .zst .bz2 .lz4 after .csv and .jsonl. Types of CSV and JSON lines are found by reading the file
     twice. The target appears when it is complete, or not at all.
     """
-    from pymosaic.cli.inputs import open_rows
     from pymosaic.cli.progress import progress_bar
+    from pymosaic.cli.rows import open_rows
     from pymosaic.cli.targets import check_target, split_target, target_bytes, write_batches
     from pymosaic.cli.text import count, size
     from pymosaic.progress import Meter

@@ -16,7 +16,7 @@ EXAMPLES = [
 @inspecting
 def command(output: Output, files: Files, where: Where = None) -> None:
     """Count rows, all or those that pass a filter."""
-    from pymosaic.cli.inputs import open_rows
+    from pymosaic.cli.rows import open_rows
 
     with open_rows(files) as rows:
         number = rows.count(where)

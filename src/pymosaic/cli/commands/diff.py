@@ -43,8 +43,8 @@ def command(
     no difference; 1: some. Files of every format that convert knows can be compared.
     """
     from pymosaic.cli.comparison import compare
-    from pymosaic.cli.inputs import open_rows
     from pymosaic.cli.progress import progress_bar
+    from pymosaic.cli.rows import open_rows
     from pymosaic.cli.text import count
 
     with (

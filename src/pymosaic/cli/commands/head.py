@@ -28,7 +28,7 @@ def command(
     offset: Offset = 0,
 ) -> None:
     """Show the first rows."""
-    from pymosaic.cli.inputs import open_rows, show_rows
+    from pymosaic.cli.rows import open_rows, show_rows
 
     with open_rows(files) as rows:
         show_rows(output, rows, columns, where, offset, limit)

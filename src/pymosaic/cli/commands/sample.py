@@ -29,7 +29,7 @@ def command(
     ] = None,
 ) -> None:
     """Show rows chosen at random, each with the same chance, in the order of the file."""
-    from pymosaic.cli.inputs import open_rows
+    from pymosaic.cli.rows import open_rows
     from pymosaic.cli.sampling import sample_rows
 
     with open_rows(files) as rows:
