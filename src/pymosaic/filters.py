@@ -20,7 +20,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,32 +47,15 @@ _EXAMPLE = (
 )
 _NULL_TESTS = ("is null", "is not null")
 _SET_TESTS = ("in", "not in")
-_Impossible: TypeAlias = Callable[[Any, Any, Any], bool]
-# The comparison of arrays, whether no value from minimum to maximum can pass it, and whether none
-# can fail it.
-_ORDER_TESTS: dict[str, tuple[Callable[..., pa.Array], _Impossible, _Impossible]] = {
-    "<": (
-        pc.less,
-        lambda low, high, key: bool(low >= key),
-        lambda low, high, key: bool(high < key),
-    ),
-    "<=": (
-        pc.less_equal,
-        lambda low, high, key: bool(low > key),
-        lambda low, high, key: bool(high <= key),
-    ),
-    ">": (
-        pc.greater,
-        lambda low, high, key: bool(high <= key),
-        lambda low, high, key: bool(low > key),
-    ),
-    ">=": (
-        pc.greater_equal,
-        lambda low, high, key: bool(high < key),
-        lambda low, high, key: bool(low >= key),
-    ),
+# The comparison of arrays, and whether no value from minimum to maximum can pass it.
+_ORDER_TESTS: dict[str, tuple[Callable[..., pa.Array], Callable[[Any, Any, Any], bool]]] = {
+    "<": (pc.less, lambda low, high, key: bool(low >= key)),
+    "<=": (pc.less_equal, lambda low, high, key: bool(low > key)),
+    ">": (pc.greater, lambda low, high, key: bool(high <= key)),
+    ">=": (pc.greater_equal, lambda low, high, key: bool(high < key)),
 }
-# Not the opposite comparisons: a NaN is not below 5, and not at or above it either.
+_OPPOSITES = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "in": "not in", "not in": "in"}
+# Not the opposites, to a NaN: it is not below 5, and not at or above it either.
 _NEGATED_TESTS = {f"not {name}": name for name in _ORDER_TESTS}
 _OPERATORS = ("=", "==", "!=", *_ORDER_TESTS, *_NEGATED_TESTS, *_SET_TESTS, *_NULL_TESTS)
 
@@ -97,7 +80,7 @@ class _Test:
 
     def _mask(self, array: pa.Array) -> pa.Array:
         if self.operator in _ORDER_TESTS:
-            compare, _, _ = _ORDER_TESTS[self.operator]
+            compare, _ = _ORDER_TESTS[self.operator]
             return compare(array, self.values[0])
         if len(self.keys) == 1:
             compare = pc.equal if self.operator == "in" else pc.not_equal
@@ -107,10 +90,9 @@ class _Test:
 
     def excludes(self, low: Any, high: Any) -> bool:
         if self.negated:
-            # Minimum and maximum do not tell of a NaN, which passes.
-            return not isinstance(low, float) and self._includes(low, high)
+            return replace(self, negated=False).covers(low, high)
         if self.operator in _ORDER_TESTS:
-            _, impossible, _ = _ORDER_TESTS[self.operator]
+            _, impossible = _ORDER_TESTS[self.operator]
             return impossible(low, high, self.keys[0])
         index = bisect_left(self.keys, low)
         inside = index < len(self.keys) and self.keys[index] <= high
@@ -119,13 +101,14 @@ class _Test:
         # A NaN, which minimum and maximum do not tell of, differs from every key.
         return inside and low == high and not isinstance(low, float)
 
-    def _includes(self, low: Any, high: Any) -> bool:
-        """Whether all values from minimum to maximum pass a comparison, before it is negated."""
-        if self.operator in _ORDER_TESTS:
-            _, _, certain = _ORDER_TESTS[self.operator]
-            return certain(low, high, self.keys[0])
-        # A comparison with a literal beyond all values: all pass, or none.
-        return self.operator == "not in"
+    def covers(self, low: Any, high: Any) -> bool:
+        if self.negated:
+            return replace(self, negated=False).excludes(low, high)
+        # A NaN, which minimum and maximum do not tell of, passes no test but "not in".
+        if isinstance(low, float) and self.operator != "not in":
+            return False
+        opposite = _Test(_OPPOSITES[self.operator], self.keys, self.values)
+        return opposite.excludes(low, high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +165,14 @@ class Predicate:
             return not self.values
         return self.operator == "not in" and self.has_null
 
+    def __str__(self) -> str:
+        if self.operator in _NULL_TESTS:
+            return f"{self.column} {self.operator}"
+        values = reprlib.repr([*self.values, *([None] if self.has_null else [])])
+        if self.operator not in _SET_TESTS:
+            values = values[1:-1]
+        return f"{self.column} {self.operator} {values}"
+
     def mask(self, array: pa.Array) -> pa.Array:
         """Return true, false or null for each value."""
         if self.operator == "is null":
@@ -206,6 +197,23 @@ class Predicate:
         if self.operator == "is not null" or low is None or high is None:
             return False
         return self.bind(low.type).excludes(order_key(low), order_key(high))
+
+    def covers(self, statistics: ColumnStatistics | None, num_rows: int) -> bool:
+        """Whether every row of a row group with these statistics passes."""
+        if self._is_trivial or self._is_impossible:
+            return self._is_trivial
+        if statistics is None:
+            return False
+        if self.operator == "is null":
+            return statistics.null_count == num_rows
+        if statistics.null_count > 0:
+            return False
+        low, high = statistics.min_scalar, statistics.max_scalar
+        if self.operator == "is not null":
+            return True
+        if low is None or high is None:
+            return False
+        return self.bind(low.type).covers(order_key(low), order_key(high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +320,41 @@ class Filter:
         """
         return num_rows == 0 or all(
             any(predicate.excludes(statistics(predicate.column), num_rows) for predicate in group)
+            for group in self.conjunctions
+        )
+
+    def covers(self, statistics: Callable[[str], ColumnStatistics | None], num_rows: int) -> bool:
+        """Tell whether every row of a row group is kept, so that its rows can be counted unread.
+
+        True is certain; False only means that rows may be dropped. The answer agrees with
+        :meth:`mask` for every content that has these statistics.
+
+        Parameters
+        ----------
+        statistics : callable
+            Gives the statistics of a column by name, or None if there are none.
+        num_rows : int
+            Number of rows in the row group.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from pymosaic.filters import parse_filters
+        >>> from pymosaic.statistics import ColumnStatistics
+        >>> ages = {"age": ColumnStatistics(0, 10, pa.scalar(55), pa.scalar(60))}
+        >>> parse_filters([("age", ">", 50)]).covers(ages.get, 10)
+        True
+        """
+        return any(
+            all(predicate.covers(statistics(predicate.column), num_rows) for predicate in group)
+            for group in self.conjunctions
+        )
+
+    def __str__(self) -> str:
+        return " or ".join(
+            " and ".join(map(str, group))
+            if len(self.conjunctions) == 1
+            else f"({' and '.join(map(str, group))})"
             for group in self.conjunctions
         )
 

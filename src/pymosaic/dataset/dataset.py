@@ -201,7 +201,7 @@ class Dataset:
         Without filters no data is read; with filters, the filter's columns of those row groups
         for which partition values and statistics do not decide.
         """
-        return sum(batch.num_rows for batch in self.scan([], filters).to_batches())
+        return self.scan([], filters).count_rows()
 
     def _select(self, columns: Iterable[str], option: str) -> pa.Schema:
         if self._catalog is None:

@@ -44,7 +44,8 @@ __all__ = [
 # What on_error="skip" skips: files that are no Mosaic files, damaged, or beyond what is allowed.
 BROKEN_FILE = (CorruptFileError, LimitExceededError, UnsupportedFeatureError)
 
-# A catalog takes some 100 bytes per column.
+# What a catalog takes, about.
+_BYTES_PER_COLUMN = 100
 _MAX_CACHED_COLUMNS = 1_000_000
 _MAX_KEPT_BYTES = 256 << 20
 _REMOTE_OPENERS = 32
@@ -93,6 +94,7 @@ catalogs = CatalogCache()
 class FileHead:
     """Footer, columns and row groups of one file."""
 
+    name: str | None
     size: int
     compressed: bool
     catalog: Catalog
@@ -112,7 +114,7 @@ def read_head(source: Source, limits: Limits) -> FileHead:
             bytes(end.row_group_index), catalog, footer.num_row_groups, footer.schema_offset
         )
         size = len(end.row_group_index)
-    return FileHead(source.size, footer.compressed, catalog, index, size)
+    return FileHead(source.name, source.size, footer.compressed, catalog, index, size)
 
 
 def open_parts(head: FileHead, source: Source, limits: Limits) -> FileParts:
@@ -128,7 +130,7 @@ class HeadStore:
     filesystem : object
     limits : Limits
     max_bytes : int
-        How much the kept indexes may take; what is dropped is read again when it is wanted again.
+        How much kept heads may take; what is dropped is read again when it is wanted again.
     """
 
     def __init__(self, filesystem: Any, limits: Limits, max_bytes: int = _MAX_KEPT_BYTES) -> None:
@@ -136,10 +138,11 @@ class HeadStore:
         self._limits = limits
         self._max_bytes = max_bytes
         self._kept: dict[str, FileHead] = {}
+        self._catalogs: set[Catalog] = set()
         self._bytes = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": {}, "_bytes": 0}
+        return {**self.__dict__, "_kept": {}, "_catalogs": set(), "_bytes": 0}
 
     def get(self, path: str) -> FileHead | None:
         """The head of a file if it is kept."""
@@ -150,12 +153,18 @@ class HeadStore:
         workers = num_threads() if self._filesystem is None else _REMOTE_OPENERS
         for file, head in read_ahead(self._load, ((file, 1) for file in files), workers, workers):
             if isinstance(head, FileHead) and file.path not in self._kept:
-                # Entries of an index take 24 bytes each, about twice their bytes in the file.
-                weight = 3 * head.index_bytes
-                if self._bytes + weight <= self._max_bytes:
-                    self._kept[file.path] = head
-                    self._bytes += weight
+                self._keep(file.path, head)
             yield file, head
+
+    def _keep(self, path: str, head: FileHead) -> None:
+        # The bytes of the index are kept, and its entries take about twice as much.
+        weight = 3 * head.index_bytes
+        if head.catalog not in self._catalogs:
+            weight += _BYTES_PER_COLUMN * head.catalog.num_nodes
+        if self._bytes + weight <= self._max_bytes:
+            self._kept[path] = head
+            self._catalogs.add(head.catalog)
+            self._bytes += weight
 
     def _load(self, file: DataFile) -> tuple[DataFile, FileHead | MosaicError]:
         head = self._kept.get(file.path)

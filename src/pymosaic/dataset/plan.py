@@ -22,7 +22,6 @@ __all__ = [
     "RowGroupPlan",
     "ScanPlan",
     "Share",
-    "excluded",
     "make_pieces",
     "plan_file",
     "residual_filter",
@@ -222,23 +221,6 @@ def plan_file(
         num_buckets, num_bytes = shares.measure(head, row_group)
         row_groups.append(RowGroupPlan(row_group, num_rows, num_bytes, num_buckets))
     return FilePlan(path, partition, tuple(row_groups))
-
-
-def excluded(
-    head: FileHead, row_group: int, row_filter: Filter, types: Mapping[str, pa.DataType]
-) -> bool:
-    """Whether statistics tell that no row of a row group passes.
-
-    ``types`` are the file's own types of the columns whose statistics may be used.
-    """
-
-    def statistics(name: str) -> ColumnStatistics | None:
-        arrow_type = types.get(name)
-        if arrow_type is None:
-            return None
-        return row_group_statistics(head, row_group, name, arrow_type)
-
-    return row_filter.excludes(statistics, head.index.row_count(row_group))
 
 
 def make_pieces(files: Iterable[FilePlan], max_bytes: int) -> Iterable[Piece]:

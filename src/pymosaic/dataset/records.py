@@ -6,7 +6,7 @@ the *name* of a small file, its record::
     part-<task>-<job>-<number>.mosaic           a data file
     _mosaic/<job>.pending                       the job has begun
     _mosaic/<job>.replacing.json                published: {"adds": […], "removes": […]}
-    _mosaic/<job>.committed.json                published, and removed: {"adds": […], "removed": […]}
+    _mosaic/<job>.committed.json                published and done: {"adds": […], "removed": […]}
     _mosaic/<job>.aborted                       it has given up
     _mosaic/<job>.claim                         it is about to replace files (see claim)
     _mosaic/staging/<job>/…                     its files before they get their final names
@@ -137,6 +137,8 @@ class Records:
         job = job_of(path)
         if job is None:
             return True
+        if path in self.removed:
+            return False  # a listing saw it just before it was deleted
         published = self.adds.get(job)
         if published is not None:
             return path in published
@@ -244,11 +246,12 @@ def take_snapshot(storage: Storage) -> Snapshot:
 
     Where there are no records, an object store is asked once. Otherwise records are read, and
     listed again after the files; if they changed, all begins anew. An object store lists records
-    and files in one go, in the order of names, so that files may be listed before the records: a
-    published file that is missing then means the listing came too early, unless it is missing
-    again.
+    and files in one go, in the order of names, so that some files are listed before the records.
+    What does not fit these, a published file that is missing or one that was deleted, then came
+    in between, and all begins anew; unless it is the same again, since people may delete published
+    files and use the names of deleted ones.
     """
-    missing: frozenset[str] = frozenset()
+    doubtful: frozenset[str] = frozenset()
     for attempt in range(_ATTEMPTS):
         names, entries, unsure = _list_everything(storage)
         try:
@@ -258,16 +261,14 @@ def take_snapshot(storage: Storage) -> Snapshot:
         if unsure and list_record_names(storage) != names:
             time.sleep(min(_LONGEST_WAIT, 0.01 * attempt))
             continue
-        listed = {entry.path for entry in entries}
+        files = [entry for entry in entries if records.is_visible(entry.path)]
+        visible = frozenset(entry.path for entry in files)
         published = frozenset().union(*records.adds.values()) - records.removes - records.removed
-        if (absent := published - listed) and absent != missing:
-            missing = absent
+        misfits = (published - visible) | (visible & records.removed)
+        if misfits and misfits != doubtful:
+            doubtful = misfits
             continue
-        files = sorted(
-            (entry for entry in entries if records.is_visible(entry.path)),
-            key=lambda entry: entry.path,
-        )
-        return Snapshot(records, tuple(files))
+        return Snapshot(records, tuple(sorted(files, key=lambda entry: entry.path)))
     raise MosaicError(
         f"{storage.name}: jobs began or ended during each of {_ATTEMPTS} listings; try again later"
     )

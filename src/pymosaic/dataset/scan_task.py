@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from pymosaic.dataset.file_columns import FileColumns
+from pymosaic.dataset.file_columns import FileColumns, WantedColumns
 from pymosaic.dataset.heads import BROKEN_FILE, FileHead, HeadStore, open_parts, read_head
 from pymosaic.dataset.partitioning import Partition
-from pymosaic.dataset.plan import BucketShares, Piece, excluded, residual_filter
+from pymosaic.dataset.plan import BucketShares, Piece, residual_filter, row_group_statistics
 from pymosaic.dataset.read_ahead import read_ahead
 from pymosaic.errors import DatasetError, located
 from pymosaic.filters import Filter
@@ -22,6 +23,7 @@ from pymosaic.kernels.catalog import Catalog
 from pymosaic.limits import Limits
 from pymosaic.row_group_reader import FileParts, RowGroupReader
 from pymosaic.source import Source, open_source
+from pymosaic.statistics import ColumnStatistics
 from pymosaic.threads import num_threads
 
 __all__ = ["BoundFile", "ColumnBinding", "ScanTask", "warn_skipped"]
@@ -30,6 +32,8 @@ _BATCH_ROWS = 65_536
 # Compressed bytes that may be on their way; decoded they are a few times as much.
 _AHEAD_BYTES = 64 << 20
 _REMOTE_READERS = 8
+# Catalogs and partitions that a scan is bound to at a time.
+_REMEMBERED_FILES = 64
 
 _Unit: TypeAlias = "tuple[_File, int]"
 _Outcome: TypeAlias = "pa.RecordBatch | Exception | None"
@@ -145,8 +149,9 @@ class BoundFile:
         self.any_row, self.row_filter = residual_filter(task.row_filter, constants)
         if self.row_filter is not None:
             schema = pa.schema([task.filter_schema.field(x) for x in self.row_filter.columns])
-            self.tested = FileColumns(catalog, schema, columns.path)
+            self.tested = FileColumns(catalog, WantedColumns(schema), columns.path)
 
+    @cached_property
     def shares(self) -> BucketShares:
         """How much of each bucket must be read."""
         positions = [self.columns.selection.positions]
@@ -158,9 +163,31 @@ class BoundFile:
         """Whether partition or statistics tell that no row of a row group passes."""
         if not self.any_row:
             return True
-        if self.row_filter is None or self.tested is None:
+        if self.row_filter is None:
             return False
-        return excluded(head, row_group, self.row_filter, self.tested.ordered_types)
+        num_rows = head.index.row_count(row_group)
+        return self.row_filter.excludes(self._statistics(head, row_group), num_rows)
+
+    def covers(self, head: FileHead, row_group: int) -> bool:
+        """Whether partition or statistics tell that every row of a row group passes."""
+        if self.row_filter is None:
+            return self.any_row
+        num_rows = head.index.row_count(row_group)
+        return self.row_filter.covers(self._statistics(head, row_group), num_rows)
+
+    def _statistics(
+        self, head: FileHead, row_group: int
+    ) -> Callable[[str], ColumnStatistics | None]:
+        assert self.tested is not None
+        types = self.tested.ordered_types
+
+        def statistics(name: str) -> ColumnStatistics | None:
+            if name not in types:
+                return None
+            with located(head.name):
+                return row_group_statistics(head, row_group, name, types[name])
+
+        return statistics
 
 
 class ColumnBinding:
@@ -169,10 +196,12 @@ class ColumnBinding:
     def __init__(self, task: ScanTask) -> None:
         self._task = task
         names = set(task.partition_schema.names)
-        self._schema = task.schema
-        if names.intersection(task.schema.names):
-            self._schema = pa.schema([item for item in task.schema if item.name not in names])
+        schema = task.schema
+        if names.intersection(schema.names):
+            schema = pa.schema([item for item in schema if item.name not in names])
+        self._wanted = WantedColumns(schema)
         self._columns: dict[Catalog, FileColumns] = {}
+        self._bound: dict[tuple[Catalog, Partition], BoundFile] = {}
         self._passes: dict[Partition, bool] = {}
         self._lock = threading.Lock()
 
@@ -188,12 +217,18 @@ class ColumnBinding:
 
     def bind(self, head: FileHead, partition: Partition, path: str) -> BoundFile:
         """Find the scan's columns in a file."""
+        catalog = head.catalog
         with self._lock:
-            columns = self._columns.get(head.catalog)
-            if columns is None:
-                columns = FileColumns(head.catalog, self._schema, path)
-                self._columns[head.catalog] = columns
-        return BoundFile(self._task, columns, partition)
+            bound = self._bound.get((catalog, partition))
+            if bound is None:
+                if len(self._bound) >= _REMEMBERED_FILES:
+                    self._bound.clear()
+                    self._columns.clear()
+                if catalog not in self._columns:
+                    self._columns[catalog] = FileColumns(catalog, self._wanted, path)
+                bound = BoundFile(self._task, self._columns[catalog], partition)
+                self._bound[catalog, partition] = bound
+            return bound
 
 
 class _File:

@@ -110,9 +110,9 @@ def split_batch(
 
 
 def _as_text(column: pa.Array, name: str) -> pa.Array:
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
     try:
+        if pa.types.is_dictionary(column.type):
+            return column.dictionary.cast(pa.string()).take(column.indices)
         return column.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InvalidDataError(

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from pymosaic.dataset.commit import WriteJob
+from pymosaic.dataset.heads import read_head
 from pymosaic.dataset.partitioning import split_partition
 from pymosaic.dataset.records import take_snapshot
 from pymosaic.dataset.rolling import (
@@ -20,9 +21,13 @@ from pymosaic.dataset.rolling import (
     PartitionedWriter,
     file_schema,
 )
-from pymosaic.dataset.storage import Storage, open_storage
+from pymosaic.dataset.schema_union import unite
+from pymosaic.dataset.storage import Entry, Storage, open_storage
 from pymosaic.errors import DatasetExistsError, InvalidDataError, InvalidOptionError
+from pymosaic.kernels.arrow_source import catalog_from_arrow
+from pymosaic.limits import Limits
 from pymosaic.progress import Meter, Progress
+from pymosaic.source import open_source
 from pymosaic.writer import _batches, _open_data
 
 __all__ = ["WrittenDataset", "write_dataset"]
@@ -111,11 +116,14 @@ def write_dataset(
     schema, batches, num_rows = open_batches(data)
     storage = open_storage(base, filesystem)
     keys = _partition_keys(partition_by)
-    if mode == "append":
-        keys = _keys_of_dataset(storage, schema, keys)
-    keys = keys or ()
     # Before a job is begun, so that most mistakes leave no trace.
-    file_schema(schema, keys, writer_options)
+    present = take_snapshot(storage).files if mode == "append" else ()
+    if present:
+        keys = _keys_of_dataset(storage, present[0], schema, keys)
+    keys = keys or ()
+    stored = file_schema(schema, keys, writer_options)
+    if present:
+        _check_types(storage, present[0], stored)
     try:
         job = WriteJob.start(storage, mode="error" if mode == "ignore" else mode)
         files, removed = _write(
@@ -216,15 +224,10 @@ def _partition_keys(partition_by: object) -> tuple[str, ...] | None:
 
 
 def _keys_of_dataset(
-    storage: Storage, schema: pa.Schema, keys: tuple[str, ...] | None
-) -> tuple[str, ...] | None:
-    """The keys to append with: those that the dataset has, if it has files."""
-    files = take_snapshot(storage).files
-    if not files:
-        return keys
-    # All files must have the same; one tells them.
-    directories = files[0].path.split("/")[:-1]
-    present = tuple(key for key, _ in split_partition(directories))
+    storage: Storage, file: Entry, schema: pa.Schema, keys: tuple[str, ...] | None
+) -> tuple[str, ...]:
+    """The keys to append with: those that the dataset has, which any of its files tells."""
+    present = tuple(key for key, _ in split_partition(file.path.split("/")[:-1]))
     if keys is not None and keys != present:
         raise InvalidOptionError(
             f"partition_by is {list(keys)}, but {storage.name} is partitioned by {list(present)}"
@@ -235,3 +238,14 @@ def _keys_of_dataset(
             f"{missing[0]!r}"
         )
     return present
+
+
+def _check_types(storage: Storage, file: Entry, schema: pa.Schema) -> None:
+    """Refuse columns that could not be read together with those of a file that is there."""
+    path = storage.full_path(file.path)
+    source = open_source(path, storage.filesystem, file.size)
+    try:
+        catalog = read_head(source, Limits()).catalog
+    finally:
+        source.close()
+    unite([(path, catalog), ("the data to append", catalog_from_arrow(schema, 1))])
