@@ -1,5 +1,8 @@
 """Mosaic v1 files for Python: tables with thousands to hundreds of thousands of columns."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from pymosaic.errors import (
     ClosedError,
     ColumnNotFoundError,
@@ -37,14 +40,23 @@ __all__ = [
     "read_metadata",
     "read_schema",
     "read_table",
+    "write_report",
     "write_table",
 ]
 
+if TYPE_CHECKING:
+    from pymosaic.report import write_report
 
-def __getattr__(name: str) -> str:
+# Names that few ask for: their modules are imported when they are.
+_LAZY = {"write_report": "pymosaic.report"}
+
+
+def __getattr__(name: str) -> object:
     # Looking the version up takes longer than everything else here, and few ask for it.
     if name == "__version__":
         from importlib.metadata import version
 
         return version("pymosaic")
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'pymosaic' has no attribute {name!r}")

@@ -108,10 +108,13 @@ def _shown_row_groups(file: MosaicFile) -> list[int]:
         return []
     per_row_group = max(file._parts.catalog.num_nodes, file.num_buckets, 1)
     bytes_per_row_group = max(file._footer.schema_offset // total, 1)
-    count = max(1, min(total, _MAX_CELLS // per_row_group, _MAX_DESCRIBED_BYTES // bytes_per_row_group))
+    count = max(
+        1, min(total, _MAX_CELLS // per_row_group, _MAX_DESCRIBED_BYTES // bytes_per_row_group)
+    )
     if count == total:
         return list(range(total))
-    return np.unique(np.linspace(0, total - 1, count).round().astype(np.int64)).tolist()
+    spread = np.unique(np.linspace(0, total - 1, count).round().astype(np.int64))
+    return [int(row_group) for row_group in spread]
 
 
 def _types(file: MosaicFile, names: list[str]) -> tuple[list[str], Numbers]:
@@ -177,9 +180,7 @@ class _Cells:
         self.nulls[place, span] = [column.null_count for column in primaries]
         self.entries[place, span] = [column.dictionary_size for column in primaries]
         self.raw[place, span] = [column.raw_size for column in primaries]
-        self.slots.append(
-            np.array([column.compressed_size or 0 for column in columns], np.uint64)
-        )
+        self.slots.append(np.array([column.compressed_size or 0 for column in columns], np.uint64))
         self._add_children(place, bucket.first_column, columns, bucket.num_columns)
 
     def _add_children(

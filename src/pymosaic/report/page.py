@@ -11,6 +11,7 @@ import base64
 import hashlib
 import html
 import os
+import re
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from numbers import Integral
@@ -89,8 +90,7 @@ def write_report(
         raise InvalidOptionError(f"samples must be an int, got {samples!r}")
     if not 0 <= samples <= _MAX_SAMPLES:
         raise InvalidOptionError(f"samples must be from 0 to {_MAX_SAMPLES}, got {samples}")
-    # Not every caller checks types.
-    if title is not None and not isinstance(title, str):  # type: ignore[redundant-expr]
+    if title is not None and not isinstance(title, str):
         raise InvalidOptionError(f"title must be a str, got {title!r}")
     with MosaicFile(source, filesystem=filesystem) as file:
         document, arrays = collect(file, int(samples), title)
@@ -114,19 +114,17 @@ def _page(title: str, payload: bytes) -> bytes:
         f"default-src 'none'; img-src data:; script-src '{_digest(script)}'; "
         f"style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'"
     )
-    # A lone surrogate, from a path that is not UTF-8, has no bytes.
-    shown_title = html.escape(title.encode("utf-8", "replace").decode())
-    page = (assets / "page.html").read_text("utf-8")
-    for place, content in (
-        ("{{policy}}", policy),
-        ("{{title}}", shown_title),
-        ("{{style}}", style),
-        ("{{script}}", script),
-    ):
-        before, after = page.split(place)
-        page = f"{before}{content}{after}"
-    before, after = page.split("{{payload}}")
-    return b"".join((before.encode(), base64.b64encode(payload), after.encode()))
+    parts = {
+        "policy": policy.encode(),
+        # A lone surrogate, from a path that is not UTF-8, has no bytes.
+        "title": html.escape(title).encode("utf-8", "replace"),
+        "style": style.encode(),
+        "payload": base64.b64encode(payload),
+        "script": script.encode(),
+    }
+    template = (assets / "page.html").read_bytes()
+    # In one pass: what a part holds is never taken for the name of another.
+    return re.sub(rb"\{\{(\w+)\}\}", lambda place: parts[place[1].decode()], template)
 
 
 def _joined(assets: Traversable, names: tuple[str, ...]) -> str:

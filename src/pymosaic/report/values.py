@@ -71,12 +71,20 @@ def _runs(file: MosaicFile, row_group: int) -> Iterator[tuple[int, int]]:
 def _different(values: pa.Array, count: int) -> list[str]:
     texts: dict[str, None] = {}
     if count:
-        for value in values:
-            if value.is_valid:
-                texts.setdefault(shown_text(value))
-                if len(texts) == count:
-                    break
+        for text in _texts(values):
+            texts.setdefault(text)
+            if len(texts) == count:
+                break
     return list(texts)
+
+
+def _texts(values: pa.Array) -> Iterator[str]:
+    """Texts of the values that are not null."""
+    types = pa.types
+    if types.is_string(values.type) or types.is_integer(values.type):
+        # Most columns are of these, and need no scalar per value.
+        return (_cut(str(value)) for value in values.to_pylist() if value is not None)
+    return (shown_text(value) for value in values if value.is_valid)
 
 
 def merge_statistics(
@@ -90,8 +98,11 @@ def merge_statistics(
     for place, row_group in enumerate(row_groups):
         statistics = file.statistics(row_group)
         for name, one in statistics.items():
-            before = merged.get(name, one if place == 0 else None)
-            merged[name] = None if before is None else _wider(before, one)
+            if place == 0:
+                merged[name] = one
+            else:
+                before = merged.get(name)
+                merged[name] = None if before is None else _wider(before, one)
         for name in merged.keys() - statistics.keys():
             merged[name] = None
     known = {name: one for name, one in merged.items() if one is not None and one.has_min_max}
@@ -141,6 +152,10 @@ def shown_text(scalar: pa.Scalar, room: int = _MAX_CHARACTERS) -> str:
             text = repr(value)
         else:
             text = str(value)
+    return _cut(text, room)
+
+
+def _cut(text: str, room: int = _MAX_CHARACTERS) -> str:
     return text if len(text) <= room else f"{text[:room]}…"
 
 

@@ -16,9 +16,10 @@ const themeColours = new Map();
 // A colour of the theme as [red, green, blue].
 function themeColour(name) {
   if (!themeColours.has(name)) {
-    const text = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-    const value = parseInt(text.slice(1), 16);
-    themeColours.set(name, [value >> 16, (value >> 8) & 255, value & 255]);
+    const probe = byId("tooltip");
+    probe.style.outlineColor = `var(--${name})`;
+    const parts = getComputedStyle(probe).outlineColor.match(/\d+/g);
+    themeColours.set(name, parts.slice(0, 3).map(Number));
   }
   return themeColours.get(name);
 }

@@ -154,7 +154,7 @@ function start(picture) {
     map.setLight(result && { wanted: result.wanted, touched: reads.touched });
     table.setWanted(result ? result.wanted : null);
     strip.setReads(reads);
-    queueMicrotask(describe);
+    describe();
   });
   showLegend(picture, "encoding");
   for (const choice of document.querySelectorAll("input[name=colour]")) {
