@@ -10,10 +10,10 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import BrowserContext, sync_playwright
 
 from tests.report.picture import Picture
 
@@ -24,21 +24,24 @@ TIMEOUT_MILLISECONDS = 120_000
 class BrowserThread:
     def __init__(self) -> None:
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="browser")
-        self.browser: Browser = self.run(self._start)
+        self.context: BrowserContext = self.run(self._start)
 
     def run(self, action: Callable[..., Any], *arguments: Any) -> Any:
         return self._executor.submit(action, *arguments).result()
 
-    def _start(self) -> Browser:
+    def _start(self) -> BrowserContext:
         self._playwright = sync_playwright().start()
-        return self._playwright.chromium.launch(
+        self._browser = self._playwright.chromium.launch(
             executable_path=CHROMIUM,
             args=["--no-sandbox", "--disable-background-networking", "--disable-dev-shm-usage"],
             timeout=TIMEOUT_MILLISECONDS,
         )
+        context = self._browser.new_context(viewport={"width": 1200, "height": 900})
+        context.set_default_timeout(TIMEOUT_MILLISECONDS)
+        return context
 
     def _stop(self) -> None:
-        self.browser.close()
+        self._browser.close()
         self._playwright.stop()
 
     def close(self) -> None:
@@ -72,12 +75,9 @@ def open_page(browser_thread: BrowserThread) -> Iterator[OpenPage]:
     """Open a report in a new tab; afterwards, nothing may have gone wrong in it."""
     opened: list[Picture] = []
 
-    def open_one(path: str | Path, **options: Any) -> Picture:
-        context = browser_thread.browser.new_context(
-            viewport={"width": 1400, "height": 1000}, **options
-        )
-        context.set_default_timeout(TIMEOUT_MILLISECONDS)
-        page: Page = context.new_page()
+    def open_one(path: str | Path, color_scheme: Literal["light", "dark"] = "light") -> Picture:
+        page = browser_thread.context.new_page()
+        page.emulate_media(color_scheme=color_scheme)
         picture = Picture(page, Path(path))
         opened.append(picture)
         picture.load()
@@ -85,6 +85,6 @@ def open_page(browser_thread: BrowserThread) -> Iterator[OpenPage]:
 
     yield open_one
     for picture in opened:
-        browser_thread.run(picture.page.context.close)
+        browser_thread.run(picture.page.close)
         assert picture.problems == []
         assert picture.requests == [picture.url]

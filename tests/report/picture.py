@@ -62,6 +62,26 @@ class Picture:
         self.page.fill("#columns", columns)
         self.settle()
 
+    def simulate_many(self, texts: list[str]) -> list[list[str]]:
+        """Type one text after the other; the names that each lights up among the rows in view."""
+        chosen = self.page.evaluate(
+            """async texts => {
+                const input = document.getElementById("columns");
+                const chosen = [];
+                for (const text of texts) {
+                    input.value = text;
+                    input.dispatchEvent(new Event("input"));
+                    await new Promise(done => requestAnimationFrame(done));
+                    const names = document.querySelectorAll(".row.wanted .name");
+                    chosen.push([...names].map(name => name.textContent));
+                }
+                return chosen;
+            }""",
+            texts,
+        )
+        assert isinstance(chosen, list)
+        return chosen
+
     def reads(self) -> list[Range]:
         return [
             (int(offset), int(length))

@@ -43,9 +43,7 @@ def test_every_fixture_is_told_as_the_metadata_tells_it(fixture: Fixture, tmp_pa
             for bucket in group.buckets()
         ]
         primaries = [
-            column
-            for _, bucket, columns in described
-            for column in columns[: bucket.num_columns]
+            column for _, bucket, columns in described for column in columns[: bucket.num_columns]
         ]
         assert arrays["bucketOffset"].tolist() == [bucket.offset for _, bucket, _ in described]
         assert arrays["bucketSize"].tolist() == [
@@ -129,9 +127,7 @@ def test_directories_of_the_file_are_not_told(tmp_path: Path) -> None:
     assert str(tmp_path) not in (tmp_path / "page.html").read_text()
 
 
-def test_many_row_groups_are_shown_by_some(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_row_groups_are_shown_by_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     batches = wide_table(10).to_batches() * 9
     data = write(batches, batches[0].schema, row_group_bytes=1)
     monkeypatch.setattr(contents, "_MAX_CELLS", 45)
@@ -158,9 +154,7 @@ class TestParquetFooter:
     @pytest.mark.parametrize("num_columns", [3, 2500])
     def test_the_model_is_near_a_real_footer(self, num_columns: int) -> None:
         table = wide_table(num_columns).combine_chunks()
-        footer = measure_footer(
-            [column.chunk(0) for column in table.columns], table.column_names
-        )
+        footer = measure_footer([column.chunk(0) for column in table.columns], table.column_names)
         stream = io.BytesIO()
         with pq.ParquetWriter(
             stream, table.schema, compression="zstd", store_schema=False
