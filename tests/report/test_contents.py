@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import fs
 
 import pymosaic
 from pymosaic.report import contents
@@ -125,6 +126,14 @@ def test_directories_of_the_file_are_not_told(tmp_path: Path) -> None:
     assert document["title"] == "a.mosaic"
     assert str(tmp_path) not in str(document)
     assert str(tmp_path) not in (tmp_path / "page.html").read_text()
+
+
+def test_the_file_may_be_in_a_file_system_and_the_page_go_to_a_uri(tmp_path: Path) -> None:
+    pymosaic.write_table(wide_table(5), tmp_path / "a.mosaic")
+    filesystem = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    out = (tmp_path / "page.html").as_uri()
+    assert pymosaic.write_report("a.mosaic", out, filesystem=filesystem, title="Five") == out
+    assert unpack(tmp_path / "page.html")[0]["title"] == "Five"
 
 
 def test_many_row_groups_are_shown_by_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

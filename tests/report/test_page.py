@@ -437,9 +437,11 @@ def test_hostile_names_and_values_stay_text(open_page: OpenPage, tmp_path: Path)
     typed = [name for name in HOSTILE if "\n" not in name]
     quoted = ['"' + name.replace('"', '""') + '"' for name in typed]
     assert page.simulate_many(quoted) == [[visible(name)] for name in typed]
-    for place in range(len(HOSTILE)):
-        page.page.click(f"#row-{place} .name")
-        page.page.click(f"#row-{place} .pick")
+    page.page.focus("#table-body")
+    for name in sorted(HOSTILE, key=lambda text: text.encode()):
+        assert page.page.locator("#details h3").text_content() == visible(name)
+        page.page.keyboard.press("Enter")
+        page.page.keyboard.press("ArrowDown")
     page.page.hover("#map")
     page.settle()
     assert page.page.evaluate("window.hacked") is None

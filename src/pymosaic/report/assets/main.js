@@ -47,7 +47,7 @@ function showParts(picture) {
     ["footer", "footer", file.footerSize],
   ];
   const rest = file.size - parts.reduce((sum, [, , size]) => sum + size, 0);
-  if (rest > 0) parts.push(["unknown", "not described here", rest]);
+  if (rest > 0) parts.push(["unknown", picture.restName, rest]);
   byId("parts").replaceChildren(
     ...parts.map(([colour, name, size]) => {
       const item = element("li");

@@ -178,13 +178,14 @@ class MosaicMap {
 
   drawTouched(context, ratio) {
     if (!this.light) return;
-    context.lineWidth = 2 * ratio;
     context.strokeStyle = cssColour(themeColour("lit"));
     const { buckets, shown } = this.picture;
     for (let cell = 0; cell < shown.length * buckets; cell++) {
       const [x, y, w, h] = this.bucketBoxes.subarray(cell * 4, cell * 4 + 4);
-      if (!this.light.touched[cell] || w < 3 * ratio || h < 3 * ratio) continue;
-      context.strokeRect(x + ratio, y + ratio, w - 2 * ratio, h - 2 * ratio);
+      if (!this.light.touched[cell] || !w) continue;
+      const line = Math.min(2 * ratio, w / 8, h / 8);
+      context.lineWidth = line;
+      context.strokeRect(x + line / 2, y + line / 2, w - line, h - line);
     }
   }
 

@@ -142,7 +142,7 @@ class Strip {
   describe(index) {
     const { picture, parts } = this;
     const cell = parts.cells[index];
-    const names = ["", "schema block: names and types", "row group index", "footer", "not described here"];
+    const names = ["", "schema block: names and types", "row group index", "footer", picture.restName];
     let title = names[parts.kinds[index]];
     if (parts.kinds[index] === BUCKET) {
       const s = Math.floor(cell / picture.buckets);

@@ -149,6 +149,8 @@ class ColumnTable {
   }
 
   draw() {
+    // The head has no scroll bar, but as much room.
+    byId("table-head").style.paddingRight = `${this.body.offsetWidth - this.body.clientWidth}px`;
     const first = Math.max(0, Math.floor(this.body.scrollTop / ROW_HEIGHT) - ROWS_BEYOND);
     const room = Math.ceil(this.body.clientHeight / ROW_HEIGHT) + 2 * ROWS_BEYOND;
     const count = Math.min(room, this.positions.length - first);
