@@ -1,0 +1,6 @@
+"""Lance data files (version 2.1, reading also 2.2), on pymosaic's own page codec."""
+
+from pymosaic.lance.columns import LancePage
+from pymosaic.lance.reader import LanceFile
+
+__all__ = ["LanceFile", "LancePage"]

@@ -1,0 +1,13 @@
+from typing import Any
+
+from numpy import uint8
+from numpy.typing import NDArray
+
+def expand(
+    symbols: NDArray[uint8],
+    lengths: NDArray[uint8],
+    offsets: NDArray[Any],
+    data: NDArray[uint8],
+    new_offsets: NDArray[Any],
+    out: NDArray[uint8],
+) -> int: ...
