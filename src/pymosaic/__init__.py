@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pymosaic.dataset.plan import Piece, ScanPlan
     from pymosaic.dataset.scan import Scan
     from pymosaic.dataset.scan_task import ScanTask
+    from pymosaic.dataset.tune import Recommendation, tune
     from pymosaic.dataset.vacuum import VacuumReport, vacuum
     from pymosaic.dataset.write import WrittenDataset, write_dataset
     from pymosaic.errors import (
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pymosaic.limits import Limits
     from pymosaic.metadata import BucketMetadata, ColumnMetadata, FileMetadata, RowGroupMetadata
     from pymosaic.reader import MosaicFile, read_metadata, read_schema, read_table
+    from pymosaic.report import write_report
     from pymosaic.statistics import ColumnStatistics
     from pymosaic.writer import MosaicWriter, write_table
 
@@ -57,6 +59,7 @@ __all__ = [
     "MosaicFile",
     "MosaicWriter",
     "Piece",
+    "Recommendation",
     "RowGroupMetadata",
     "Scan",
     "ScanPlan",
@@ -72,8 +75,10 @@ __all__ = [
     "read_metadata",
     "read_schema",
     "read_table",
+    "tune",
     "vacuum",
     "write_dataset",
+    "write_report",
     "write_table",
 ]
 
@@ -95,6 +100,10 @@ _MODULES = {
     ),
     "dataset.scan": ("Scan",),
     "dataset.scan_task": ("ScanTask",),
+    "dataset.tune": (
+        "Recommendation",
+        "tune",
+    ),
     "dataset.vacuum": (
         "VacuumReport",
         "vacuum",
@@ -133,6 +142,7 @@ _MODULES = {
         "read_schema",
         "read_table",
     ),
+    "report": ("write_report",),
     "statistics": ("ColumnStatistics",),
     "writer": (
         "MosaicWriter",
