@@ -201,7 +201,7 @@ class Cursor:
 
 
 def decompress(frame: bytes, size: int) -> bytes:
-    content = zstandard.ZstdDecompressor().decompress(frame, allow_extra_data=False)
+    content = zstandard.ZstdDecompressor().decompress(frame, size, allow_extra_data=False)
     assert len(content) == size
     return content
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pymosaic.reader import MosaicFile, read_metadata, read_schema, read_table
     from pymosaic.report import write_report
     from pymosaic.statistics import ColumnStatistics
+    from pymosaic.verification import Finding, verify
     from pymosaic.writer import MosaicWriter, write_table
 
     __version__: str
@@ -50,6 +51,7 @@ __all__ = [
     "DatasetExistsError",
     "FileMetadata",
     "FilterSyntaxError",
+    "Finding",
     "InvalidDataError",
     "InvalidOptionError",
     "LimitExceededError",
@@ -77,6 +79,7 @@ __all__ = [
     "read_table",
     "tune",
     "vacuum",
+    "verify",
     "write_dataset",
     "write_report",
     "write_table",
@@ -144,6 +147,10 @@ _MODULES = {
     ),
     "report": ("write_report",),
     "statistics": ("ColumnStatistics",),
+    "verification": (
+        "Finding",
+        "verify",
+    ),
     "writer": (
         "MosaicWriter",
         "write_table",

@@ -36,11 +36,33 @@ __all__ = [
     "MosaicError",
     "UnsupportedFeatureError",
     "located",
+    "printable",
 ]
 
 
+def printable(text: str) -> str:
+    r"""The text with everything escaped that could steer a terminal or hide in a log.
+
+    Column names, time zones and paths may hold anything.
+
+    Examples
+    --------
+    >>> print(printable("naïve \x1b[31m\u202e"))
+    naïve \x1b[31m\u202e
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
 class MosaicError(Exception):
-    """Base class of every error that pymosaic raises on its own account."""
+    """Base class of every error that pymosaic raises on its own account.
+
+    Its text never holds control characters, whatever the file or the caller put into names.
+    """
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class _LocatedError(MosaicError):
@@ -53,6 +75,7 @@ class _LocatedError(MosaicError):
         structure: str | None = None,
         offset: int | None = None,
     ) -> None:
+        reason = printable(reason)
         super().__init__(reason, path, structure, offset)
         self.reason = reason
         self.path = path
@@ -72,7 +95,7 @@ class _LocatedError(MosaicError):
         place = [part for part in (self.path, self.structure) if part]
         if self.offset is not None:
             place.append(f"byte {self.offset}")
-        return f"{', '.join(place)}: {self.reason}" if place else self.reason
+        return printable(f"{', '.join(place)}: {self.reason}" if place else self.reason)
 
 
 class CorruptFileError(_LocatedError, ValueError):
@@ -95,7 +118,7 @@ class ColumnNotFoundError(MosaicError, KeyError):
 
     def __str__(self) -> str:
         # KeyError shows repr(args[0]); a sentence should read as one.
-        return str(self.args[0]) if self.args else ""
+        return printable(str(self.args[0])) if self.args else ""
 
 
 class InvalidDataError(MosaicError, ValueError):

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
-from pymosaic.format.block import decompress
+from pymosaic.format.block import decompress, has_checksum
 from pymosaic.format.varint import decode_varint
 from pymosaic.kernels.arrow_export import BatchExport, MemoryBudget, OutputArena, export_schema
 from pymosaic.kernels.bucket_decoder import BucketDecoder
@@ -80,12 +80,11 @@ class FileParts:
 class BucketLoader:
     """The stored bytes of one bucket, fetched for the wanted columns and located in a decoder."""
 
-    def __init__(self, parts: FileParts, row_group: int, plan: BucketPlan) -> None:
+    def __init__(self, parts: FileParts, row_group: int, num_rows: int, plan: BucketPlan) -> None:
         self.plan = plan
         self._parts = parts
         self._row_group = row_group
-        self._num_rows = parts.index.row_count(row_group)
-        self.decoder = BucketDecoder(parts.catalog, plan.bucket, self._num_rows)
+        self.decoder = BucketDecoder(parts.catalog, plan.bucket, num_rows)
         self._whole: memoryview | None = None
         self._slots: dict[int, memoryview] = {}
         self._offsets: npt.NDArray[np.int64] | None = None
@@ -169,6 +168,15 @@ class BucketLoader:
         """Bytes on disk of the slots that were fetched, by physical column."""
         return {index: len(slot) for index, slot in self._slots.items()}
 
+    def unprotected(self) -> int:
+        """How many of the blocks that were fetched have no checksum."""
+        if not self._parts.compressed:
+            return 1
+        if self._whole is not None and not self.plan.paged:
+            return int(not has_checksum(self._whole))
+        starts = {index: decode_varint(slot, "slot")[1] for index, slot in self._slots.items()}
+        return sum(not has_checksum(self._slots[index][start:]) for index, start in starts.items())
+
     def load(self) -> None:
         """Decompress what was fetched and locate the columns in it."""
         try:
@@ -179,9 +187,12 @@ class BucketLoader:
 
     def _load(self) -> None:
         if self._whole is not None and not self.plan.paged:
-            self.decoder.load_monolithic(self._decompress_bucket())
+            raw = self._decompress_bucket()
+            # The row count is not under the checksum; that the data fits it vouches for it.
+            exact = self._parts.compressed and has_checksum(self._whole)
+            self.decoder.load_monolithic(raw, exact)
         for index, slot in self._slots.items():
-            self.decoder.load_page(index, self._decompress_slot(index, slot))
+            self._load_slot(index, slot)
         self._loaded = (self._loaded or set()) | self._slots.keys()
         self._whole = None
         self._slots = {}
@@ -198,10 +209,11 @@ class BucketLoader:
             )
         return self._whole
 
-    def _decompress_slot(self, index: int, slot: memoryview) -> bytes:
+    def _load_slot(self, index: int, slot: memoryview) -> None:
         structure = f"{self._structure}, slot {index}"
         declared_size, start = decode_varint(slot, structure)
-        return decompress(slot[start:], declared_size, structure, self._parts.limits)
+        page = decompress(slot[start:], declared_size, structure, self._parts.limits)
+        self.decoder.load_page(index, page, has_checksum(slot[start:]))
 
     def release(self) -> None:
         """Let go of the bucket's bytes."""
@@ -296,6 +308,6 @@ class RowGroupReader:
     def _loader(self, plan: BucketPlan) -> BucketLoader:
         loader = self._kept.get(plan.bucket)
         if loader is None:
-            return BucketLoader(self._parts, self._row_group, plan)
+            return BucketLoader(self._parts, self._row_group, self.num_rows, plan)
         loader.retarget(plan)
         return loader

@@ -24,6 +24,7 @@ Values are checked here; whether ``null_count`` fits the row group is the index 
 from __future__ import annotations
 
 import datetime
+import re
 import struct
 from dataclasses import dataclass
 from decimal import Decimal
@@ -64,11 +65,13 @@ _MAX_DECIMAL_BYTES = 16
 _INT64_MIN = -(1 << 63)
 _INT64_MAX = (1 << 63) - 1
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+# A zone is looked up among the files of the system: a text from a file must not lead elsewhere.
+_ZONE_NAME = re.compile(r"[A-Za-z0-9_+:-]{1,32}(/[A-Za-z0-9_+:-]{1,32}){0,3}", re.ASCII)
 # Every 128-bit decimal that the format can hold, as its unscaled integer.
 _UNSCALED = pa.decimal128(38, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ColumnStatistics:
     """What the file says about one column in one row group.
 
@@ -99,6 +102,13 @@ class ColumnStatistics:
     num_rows: int
     min_scalar: pa.Scalar | None = None
     max_scalar: pa.Scalar | None = None
+
+    def __repr__(self) -> str:
+        # Not the scalars': Arrow fails to show dates and zones that Python does not know.
+        return (
+            f"ColumnStatistics(null_count={self.null_count}, num_rows={self.num_rows}, "
+            f"min={self.min!r}, max={self.max!r})"
+        )
 
     @property
     def has_min_max(self) -> bool:
@@ -326,6 +336,8 @@ def _plain_timestamp(value: int, unit: str, zone: str | None) -> PlainValue:
         return value if value == _INT64_MIN else np.datetime64(value, cast(Literal["ns"], unit))
     if zone is None:
         return moment.replace(tzinfo=None)
+    if _ZONE_NAME.fullmatch(zone) is None:
+        return moment
     try:
         return moment.astimezone(pa.lib.string_to_tzinfo(zone))
     except (pa.ArrowException, LookupError, ValueError, OverflowError):

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
-from tests.conformance.forge import INTEGER, STRING, forge, frame, row_group, schema, text, varint
-from tests.conformance.forge import entry as index_entry
-from tests.conformance.forge import monolithic as monolithic_file
+from pymosaic.testing.pieces import INTEGER, STRING, forge, frame, row_group, schema, text, varint
+from pymosaic.testing.pieces import entry as index_entry
+from pymosaic.testing.pieces import monolithic as monolithic_file
 from tests.io_pattern.recording import bucket_ranges, file_of, slot_ranges
 
 NOT_UTF8 = b"\xff"

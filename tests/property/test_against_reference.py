@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, note
 
 import pymosaic
+from pymosaic.testing.strategies import Case, cases
 from tests.equality import assert_identical
 from tests.oracle import decode
 from tests.property.reference import reference_table, reference_write
-from tests.property.strategies import Case, cases
 from tests.writing import write
 
 

@@ -10,7 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.conformance.forge import (
+from tests.oracle import decode
+from tests.writing import write
+
+import pymosaic
+from pymosaic.testing.pieces import (
     INTEGER,
     STRING,
     array,
@@ -20,10 +24,6 @@ from tests.conformance.forge import (
     schema,
     text,
 )
-from tests.oracle import decode
-from tests.writing import write
-
-import pymosaic
 
 TABLE = pa.table({"a": [1, 2, 3, 4], "bcd": ["x", "y", "z", None], "e": [0.5, 1.5, 2.5, 3.5]})
 

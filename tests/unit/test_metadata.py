@@ -13,7 +13,11 @@ import pytest
 from tests import oracle
 from tests.conformance.fixtures import DATA as DATA_DIRECTORY
 from tests.conformance.fixtures import FIXTURES, Fixture
-from tests.conformance.forge import (
+from tests.writing import write
+
+import pymosaic
+from pymosaic import BucketMetadata, ColumnMetadata
+from pymosaic.testing.pieces import (
     INTEGER,
     ONE_TWO,
     STRING,
@@ -24,10 +28,6 @@ from tests.conformance.forge import (
     row_group,
     schema,
 )
-from tests.writing import write
-
-import pymosaic
-from pymosaic import BucketMetadata, ColumnMetadata
 
 every_fixture = pytest.mark.parametrize("fixture", FIXTURES, ids=lambda fixture: fixture.name)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.conformance.forge import INTEGER, entry, row_group, schema
 
 from pymosaic.format import row_group_index
 from pymosaic.kernels import schema_content
@@ -12,6 +11,7 @@ from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.row_group_index import RowGroupIndex
 from pymosaic.limits import Limits
 from pymosaic.plan import BucketPlan, plan_row_group
+from pymosaic.testing.pieces import INTEGER, entry, row_group, schema
 
 DATA_END = 1000
 

@@ -16,12 +16,12 @@ import pyarrow as pa
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 from pyarrow import fs
-from tests.conformance.forge import INTEGER, ONE_TWO, STRING, entry, forge, row_group, schema
 from tests.equality import assert_identical
 from tests.writing import write
 
 import pymosaic
 from pymosaic.source import Source
+from pymosaic.testing.pieces import INTEGER, ONE_TWO, STRING, entry, forge, row_group, schema
 
 TABLE = pa.table(
     {

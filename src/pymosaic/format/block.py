@@ -13,11 +13,14 @@ import zstandard
 from pymosaic.errors import CorruptFileError, LimitExceededError
 from pymosaic.limits import Limits
 
-__all__ = ["Compressor", "decompress"]
+__all__ = ["Compressor", "decompress", "has_checksum"]
 
 # zstd's densest content is a run: 128 KiB from 4 bytes. Twice that is a forged size.
 _MAX_RATIO = 65536
 _ALWAYS_PLAUSIBLE = 1 << 20
+# The byte of a frame after its magic number, and the bit of it that announces a checksum.
+_FRAME_DESCRIPTOR = 4
+_CHECKSUM_FLAG = 4
 _contexts = threading.local()
 
 
@@ -59,6 +62,11 @@ def decompress(
             f"declares a size of {declared_size} bytes, but has {len(content)}", structure=structure
         )
     return content
+
+
+def has_checksum(data: bytes | memoryview) -> bool:
+    """Whether a zstd frame ends in a checksum of its content."""
+    return len(data) > _FRAME_DESCRIPTOR and bool(data[_FRAME_DESCRIPTOR] & _CHECKSUM_FLAG)
 
 
 class Compressor:

@@ -11,6 +11,9 @@ class MemoryBudget:
 
     def __init__(self, limit: int, parent: MemoryBudget | None = None) -> None: ...
 
+def fill_new_memory(byte: int) -> None:
+    """Let new memory of arenas hold ``byte``, as used memory might; -1 for zeros again."""
+
 class OutputArena:
     """Memory for the arrays that one thread decodes, charged to a budget."""
 

@@ -17,8 +17,8 @@ from pymosaic.kernels.catalog cimport (
     SMALLINT, STRING, TIME, TINYINT, VARBINARY, VARCHAR, Catalog, Node,
 )
 from pymosaic.kernels.primitives cimport (
-    STANDARD_PIECE, allocate_piece, atomic_add_i64, checked_size, clear_bytes, copy_bytes, free_piece, guard_bytes, limit_exceeded,
-    out_of_memory, unguard_bytes,
+    STANDARD_PIECE, allocate_piece, atomic_add_i64, checked_size, clear_bytes, copy_bytes,
+    free_piece, guard_bytes, limit_exceeded, new_memory_fill, out_of_memory, unguard_bytes,
 )
 
 cdef enum:
@@ -43,6 +43,15 @@ cdef class MemoryBudget:
             return limit_exceeded(
                 b"row group", -1, b"the table takes more memory than Limits.max_table_bytes")
         return 0
+
+
+def fill_new_memory(int byte):
+    """Let new memory of arenas hold ``byte``, as used memory might; -1 for zeros again.
+
+    For tests: what is read must not depend on it.
+    """
+    global new_memory_fill
+    new_memory_fill = byte
 
 
 cdef class OutputArena:

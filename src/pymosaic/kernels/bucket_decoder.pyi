@@ -13,11 +13,14 @@ class BucketDecoder:
     def load_missing(self) -> None:
         """The bucket is not in the file: every value is null."""
 
-    def load_monolithic(self, raw: bytes | bytearray | memoryview) -> None:
+    def load_monolithic(self, raw: bytes | bytearray | memoryview, exact: bool = False) -> None:
         """Locate the columns of a decompressed monolithic bucket, all but their data."""
 
     def locate_all(self) -> None:
         """Walk the data of all columns of a monolithic bucket."""
+
+    def unread_bytes(self) -> int:
+        """Bytes behind the data, once all columns are located."""
 
     def directory_size(self) -> int:
         """Bytes at the start of a paged bucket that tell where its slots are."""
@@ -30,7 +33,9 @@ class BucketDecoder:
     def physical_range(self, position: int) -> tuple[int, int, int]:
         """Physical columns of a column: its primary, and the half-open range of its children."""
 
-    def load_page(self, index: int, page: bytes | bytearray | memoryview) -> None:
+    def load_page(
+        self, index: int, page: bytes | bytearray | memoryview, exact: bool = False
+    ) -> None:
         """Locate the parts of a decompressed page."""
 
     def describe(self, index: int) -> tuple[int, bool, int, int, int, int]:

@@ -101,6 +101,11 @@ cdef int read_data(Cursor* cursor, PhysicalColumn* column, uint8_t kind) except 
     return 0
 
 
+cdef int wrong_size(const char* structure) except -1 nogil:
+    return corrupt(
+        structure, -1, b"its data is not as long as the number of rows in the index makes it")
+
+
 cdef class BucketDecoder:
     """One bucket of a row group: locates its physical columns, then fills a batch.
 
@@ -121,6 +126,8 @@ cdef class BucketDecoder:
         bint nested
         Cursor data_cursor         # monolithic: data of the columns from next_data on
         int64_t next_data
+        int64_t page_slack         # paged: bytes behind the data of the pages
+        bint exact                 # nothing may stand behind the data
 
     def __cinit__(self, Catalog catalog not None, int64_t bucket, int64_t num_rows):
         if not 0 <= bucket < catalog.num_buckets:
@@ -176,23 +183,60 @@ cdef class BucketDecoder:
             self.columns[i].non_null = 0
             self.columns[i].structure = BUCKET
 
-    def load_monolithic(self, const uint8_t[::1] raw not None):
+    def load_monolithic(self, const uint8_t[::1] raw not None, bint exact=False):
         """Locate the columns of a decompressed monolithic bucket, all but their data.
 
-        Data is walked when a column is decoded, up to that column and not beyond.
+        Data is walked when a column is decoded, up to that column and not beyond. With ``exact``
+        the data must end where the bucket ends: known at once where no value tells its own
+        length, else when all columns were walked. This is how a wrong row count shows.
         """
         self.keep.append(raw)
+        self.exact = exact
         self.data_cursor.data = &raw[0] if raw.shape[0] else NULL
         self.data_cursor.size = raw.shape[0]
         self.data_cursor.position = 0
         self.data_cursor.structure = BUCKET
         with nogil:
             self.locate_monolithic(&self.data_cursor)
+            if exact:
+                self.check_fixed_sizes()
 
     def locate_all(self):
         """Walk the data of all columns of a monolithic bucket."""
         with nogil:
             self.reach(self.num_physical)
+            self.check_end()
+
+    def unread_bytes(self):
+        """Bytes behind the data, once all columns are located."""
+        return self.data_cursor.size - self.data_cursor.position + self.page_slack
+
+    cdef int check_fixed_sizes(self) except -1 nogil:
+        """The bytes that the data takes, without looking at it, against those there are."""
+        cdef int64_t i, size = 0, left = self.data_cursor.size - self.data_cursor.position
+        cdef PhysicalColumn* column
+        cdef bint known = True
+        cdef int width
+        for i in range(self.num_physical):
+            column = &self.columns[i]
+            if column.encoding == PLAIN:
+                width = kind_width(self.physical_node(i).kind)
+                # A value that tells its length takes a byte at least.
+                size += column.non_null * (width if width else 1)
+                known = known and width != 0
+            elif column.encoding == DICT:
+                size += (column.non_null * index_width(column.entry_count) + 7) // 8
+            if size > left:
+                break
+        if size > left or (known and size != left):
+            return wrong_size(BUCKET)
+        return 0
+
+    cdef int check_end(self) except -1 nogil:
+        if (self.exact and self.next_data == self.num_physical
+                and self.data_cursor.position != self.data_cursor.size):
+            return wrong_size(BUCKET)
+        return 0
 
     cdef int reach(self, int64_t stop) except -1 nogil:
         """Walk the data of the physical columns before ``stop``."""
@@ -291,8 +335,8 @@ cdef class BucketDecoder:
         return (position - self.first, children,
                 children + self.catalog.column_nodes[position + 1] - node - 1)
 
-    def load_page(self, int64_t index, const uint8_t[::1] page not None):
-        """Locate the parts of a decompressed page."""
+    def load_page(self, int64_t index, const uint8_t[::1] page not None, bint exact=False):
+        """Locate the parts of a decompressed page; with ``exact`` nothing may stand behind."""
         cdef Cursor cursor
         cdef PhysicalColumn* column
         cdef const Node* node
@@ -307,6 +351,9 @@ cdef class BucketDecoder:
         node = self.physical_node(index)
         with nogil:
             locate_page(&cursor, column, node.kind)
+            if exact and cursor.position != cursor.size:
+                wrong_size(PAGE)
+        self.page_slack += cursor.size - cursor.position
 
     def describe(self, int64_t index):
         """A located column: ``(encoding, has nulls, rows, values, dictionary entries, bytes)``."""
@@ -366,6 +413,7 @@ cdef class BucketDecoder:
                 self.reach(self.num_physical if self.nested else position - self.first)
                 self.decode_node(batch.slot(slots[i]), output.arena, budget, position,
                                  self.catalog.column_nodes[position], False)
+            self.check_end()
 
     cdef int decode_node(
         self, ArrowArray* array, Arena* arena, MemoryBudget budget, int64_t position,

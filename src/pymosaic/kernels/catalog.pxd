@@ -105,6 +105,7 @@ cdef class Catalog:
         readonly int num_rules
         readonly bint is_sorted
         readonly bint has_nul_names
+        readonly int64_t unread_bytes   # of the schema content, behind what is known
         ByteVector text
         ByteVector names_blob
         int64_t* name_offsets   # num_columns + 1

@@ -40,11 +40,13 @@ static inline int compare_memory(const void *a, const void *b, size_t n) { retur
 /* Memory for arenas. Large pieces are mapped in huge pages where the system has them: touching
    fresh 4 KiB pages one by one can cost more than decoding what goes into them. Standard pieces
    are kept for the next arena, a few of them, in slots that are taken and filled atomically.
-   *mapped is what free_piece must be told; *dirty tells that the memory was used before. */
+   *mapped is what free_piece must be told; *dirty tells that the memory was used before.
+   With new_memory_fill, for tests, new memory looks as if it had been: it holds that byte. */
 #define HUGE_PAGE ((size_t)2 << 20)
 #define STANDARD_PIECE ((size_t)4 << 20)
 #define KEPT_PIECES 16
 static void *kept_pieces[KEPT_PIECES];
+static int new_memory_fill = -1;
 
 static inline void *map_piece(size_t wanted) {
     uint8_t *start = (uint8_t *)mmap(NULL, wanted + HUGE_PAGE, PROT_READ | PROT_WRITE,
@@ -58,9 +60,18 @@ static inline void *map_piece(size_t wanted) {
 #endif
     return start + head;
 }
+static inline void *allocate_filled_piece(size_t size, size_t *mapped, int fill) {
+    if (size > SIZE_MAX - 2 * HUGE_PAGE) return NULL;
+    *mapped = size < HUGE_PAGE ? 0 : (size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    void *piece = *mapped ? map_piece(*mapped) : malloc(size);
+    if (piece) memset(piece, fill, size);
+    return piece;
+}
 static inline void *allocate_piece(size_t size, size_t *mapped, int *dirty) {
+    int fill = __atomic_load_n(&new_memory_fill, __ATOMIC_RELAXED);
     *mapped = 0;
-    *dirty = 0;
+    *dirty = fill >= 0;
+    if (fill >= 0) return allocate_filled_piece(size, mapped, fill);
     if (size < HUGE_PAGE) return calloc(1, size);
     if (size > SIZE_MAX - 2 * HUGE_PAGE) return NULL;
     if (size == STANDARD_PIECE)

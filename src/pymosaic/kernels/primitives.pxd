@@ -14,6 +14,7 @@ cdef extern from "primitives.h" nogil:
     void store_be32(uint8_t* p, uint32_t v)
     void store_be64(uint8_t* p, uint64_t v)
     size_t STANDARD_PIECE
+    int new_memory_fill
     void* allocate_piece(size_t size, size_t* mapped, bint* dirty)
     void free_piece(void* memory, size_t mapped)
     void guard_bytes(void* start, size_t size)

@@ -7,7 +7,8 @@ from libc.stdlib cimport free, malloc, qsort, realloc
 
 from pymosaic.kernels.catalog cimport Catalog, Node, has_statistics, kind_width
 from pymosaic.kernels.primitives cimport (
-    Cursor, checked_size, corrupt, load_be64, need, out_of_memory, read_varint, store_be64,
+    Cursor, checked_size, compare_memory, corrupt, load_be64, need, out_of_memory, read_varint,
+    store_be64,
 )
 
 import operator
@@ -42,6 +43,20 @@ cdef int compare_buckets(const void* left, const void* right) noexcept nogil:
 cdef int compare_offsets(const void* left, const void* right) noexcept nogil:
     cdef int64_t a = (<const Entry*>left).offset, b = (<const Entry*>right).offset
     return (a > b) - (a < b)
+
+
+cdef int compare_columns(const void* left, const void* right) noexcept nogil:
+    cdef uint32_t a = (<const Stat*>left).column, b = (<const Stat*>right).column
+    return (a > b) - (a < b)
+
+
+cdef bint same_bytes(
+    const uint8_t* data, int64_t left, int64_t left_length, int64_t right, int64_t right_length
+) noexcept nogil:
+    """Whether two ranges hold the same; a length of -1 is no range."""
+    return left_length == right_length and (
+        left_length <= 0
+        or compare_memory(data + left, data + right, <size_t>left_length) == 0)
 
 
 cdef class RowGroupIndex:
@@ -257,12 +272,43 @@ cdef class RowGroupIndex:
                     return corrupt(STRUCTURE, start, b"a row group lists a bucket twice")
         self.stat_starts[index] = self.num_stats
         read_varint(cursor, &count)
+        ascending = True
         for i in range(count):
             # A column can be listed twice (the reference writes that), so only bytes bound this.
             read_stat(cursor, self.add_stat(), catalog, self.row_counts[index])
             if i and (self.stats[self.num_stats - 1].column
-                      < self.stats[self.num_stats - 2].column):
-                self.stats_ascend = False
+                      <= self.stats[self.num_stats - 2].column):
+                ascending = False
+                if (self.stats[self.num_stats - 1].column
+                        < self.stats[self.num_stats - 2].column):
+                    self.stats_ascend = False
+        if not ascending:
+            self.check_repeated(cursor.data, self.stat_starts[index], count)
+        return 0
+
+    cdef int check_repeated(
+        self, const uint8_t* data, int64_t first, int64_t count
+    ) except -1 nogil:
+        """Statistics of one column twice must be the same: else one of them is not its own."""
+        cdef int64_t i
+        cdef Stat* stats = <Stat*>malloc(<size_t>checked_size(count, sizeof(Stat)))
+        cdef bint same = True
+        if stats == NULL:
+            return out_of_memory()
+        for i in range(count):
+            stats[i] = self.stats[first + i]
+        qsort(stats, <size_t>count, sizeof(Stat), compare_columns)
+        for i in range(1, count):
+            if stats[i].column == stats[i - 1].column and not (
+                    stats[i].null_count == stats[i - 1].null_count
+                    and same_bytes(data, stats[i].minimum, stats[i].minimum_length,
+                                   stats[i - 1].minimum, stats[i - 1].minimum_length)
+                    and same_bytes(data, stats[i].maximum, stats[i].maximum_length,
+                                   stats[i - 1].maximum, stats[i - 1].maximum_length)):
+                same = False
+        free(stats)
+        if not same:
+            return corrupt(STRUCTURE, -1, b"a column has two different statistics")
         return 0
 
     cdef int check_overlap(self) except -1:

@@ -332,6 +332,7 @@ def parse(const uint8_t[::1] content not None, limits):
             read_columns(catalog, &cursor, &expander if catalog.name_encoding else NULL,
                          max_columns, max_depth, max_name, max_names)
             read_order(catalog, &cursor)
+            catalog.unread_bytes = cursor.size - cursor.position
     finally:
         free_vector(&expander.kept)
         free_vector(&expander.ends)

@@ -1,10 +1,35 @@
-"""Hand-made files: the structures of a file assembled one by one, lies included."""
+"""The structures of a file, assembled one by one, lies included.
+
+Nothing here goes through the writer, and nothing is checked: what is given ends up in the file.
+Type descriptors are bytes; :data:`INTEGER` and its like are the common ones.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import zstandard
+
+__all__ = [
+    "INTEGER",
+    "NOT_NULL_INTEGER",
+    "ONE_TWO",
+    "STRING",
+    "array",
+    "entry",
+    "forge",
+    "frame",
+    "map_",
+    "monolithic",
+    "numbers",
+    "of_one",
+    "paged",
+    "row_group",
+    "schema",
+    "text",
+    "varint",
+    "zigzag",
+]
 
 INTEGER = b"\x03\x01"
 NOT_NULL_INTEGER = b"\x03\x00"
@@ -14,30 +39,56 @@ STRING = b"\x0a\x01"
 ONE_TWO = bytes([0, 0]) + (1).to_bytes(4, "big") + (2).to_bytes(4, "big")
 
 
-def varint(value: int) -> bytes:
+def varint(value: int, padding: int = 0) -> bytes:
+    """Unsigned LEB128, with ``padding`` bytes more than necessary.
+
+    Examples
+    --------
+    >>> varint(300).hex(), varint(1, padding=1).hex()
+    ('ac02', '8100')
+    """
     encoded = bytearray()
-    while value >= 0x80:
+    while value >= 0x80 or padding:
+        if value < 0x80:
+            padding -= 1
         encoded.append(value & 0x7F | 0x80)
         value >>= 7
     encoded.append(value)
     return bytes(encoded)
 
 
+def zigzag(value: int) -> bytes:
+    """A signed number as the original order stores it."""
+    return varint(value << 1 if value >= 0 else (-value << 1) - 1)
+
+
 def text(value: str | bytes) -> bytes:
+    """A varint length and the bytes: names inside types, zones, strings."""
     data = value.encode() if isinstance(value, str) else value
     return varint(len(data)) + data
 
 
+def numbers(*values: int, width: int = 4) -> bytes:
+    """Integers as the file stores them: big-endian two's complement."""
+    return b"".join(value.to_bytes(width, "big", signed=True) for value in values)
+
+
 def array(element: bytes, nullable: int = 1) -> bytes:
+    """The descriptor of an ARRAY."""
     return bytes([18, nullable]) + text("item") + element
 
 
 def map_(key: bytes, value: bytes) -> bytes:
+    """The descriptor of a MAP."""
     return bytes([19, 1]) + text("entries") + text("key") + key + text("value") + value
 
 
-def frame(content: bytes) -> bytes:
-    return zstandard.ZstdCompressor(level=1, write_content_size=True).compress(content)
+def frame(content: bytes, *, checksum: bool = False, content_size: bool = True) -> bytes:
+    """One zstd frame."""
+    compressor = zstandard.ZstdCompressor(
+        level=1, write_checksum=checksum, write_content_size=content_size
+    )
+    return compressor.compress(content)
 
 
 def schema(
@@ -56,11 +107,13 @@ def schema(
 
 
 def entry(bucket_id: int, offset: int, compressed_size: int, bulk_size: int) -> bytes:
+    """A bucket's entry in the row group index."""
     sizes = varint(compressed_size) + varint(bulk_size)
     return varint(bucket_id) + offset.to_bytes(8, "big") + sizes
 
 
 def row_group(num_rows: int, *entries: bytes, statistics: bytes = b"\x00") -> bytes:
+    """A row group's part of the index; ``statistics`` starts with their number."""
     return varint(num_rows) + varint(len(entries)) + b"".join(entries) + statistics
 
 
@@ -74,20 +127,37 @@ def forge(
     num_buckets: int = 1,
     num_row_groups: int = 1,
     schema_size: int | None = None,
+    schema_block: bytes | None = None,
     schema_offset: int | None = None,
     index_offset: int | None = None,
+    reserved: bytes = bytes(2),
+    magic: bytes = b"MOSA",
 ) -> bytes:
-    """A file of these parts; what is given by name is put in place of what would be right."""
+    """A file of these parts; what is given by name is put in place of what would be right.
+
+    Examples
+    --------
+    >>> import pymosaic
+    >>> content = schema(("a", INTEGER))
+    >>> index = row_group(2, entry(0, 0, len(ONE_TWO), len(ONE_TWO)))
+    >>> pymosaic.read_table(forge(ONE_TWO, content, index)).to_pydict()
+    {'a': [1, 2]}
+    >>> pymosaic.read_table(forge(ONE_TWO, content, index, num_row_groups=0))
+    Traceback (most recent call last):
+    pymosaic.errors.CorruptFileError: row group index, byte 0: ...
+    """
     size = len(content) if schema_size is None else schema_size
-    block = size.to_bytes(4, "big") + (frame(content) if compression == 1 else content)
-    body = data + block
+    if schema_block is None:
+        schema_block = frame(content) if compression == 1 else content
+    body = data + size.to_bytes(4, "big") + schema_block
     footer = (
         (len(body) if index_offset is None else index_offset).to_bytes(8, "big")
         + (len(data) if schema_offset is None else schema_offset).to_bytes(8, "big")
         + num_buckets.to_bytes(4, "big")
         + num_row_groups.to_bytes(4, "big")
-        + bytes([compression, version, 0, 0])
-        + b"MOSA"
+        + bytes([compression, version])
+        + reserved
+        + magic
     )
     return body + index + footer
 
@@ -111,10 +181,14 @@ def paged(
     head: bytes = b"",
     slots: Sequence[bytes] | None = None,
     compressed_size: int | None = None,
+    checksum: bool = False,
 ) -> bytes:
     """A file of one paged bucket; ``pages`` are compressed into slots unless ``slots`` is given."""
     if slots is None:
-        slots = [b"" if page is None else varint(len(page)) + frame(page) for page in pages]
+        slots = [
+            b"" if page is None else varint(len(page)) + frame(page, checksum=checksum)
+            for page in pages
+        ]
     directory = b"".join(len(slot).to_bytes(4, "little") for slot in slots)
     data = head + directory + b"".join(slots)
     size = len(data) if compressed_size is None else compressed_size

@@ -1,9 +1,10 @@
-"""Hypothesis strategies: schemas, batches and writer options that Mosaic v1 can hold.
+"""Hypothesis strategies: schemas, tables, writer options and layouts of Mosaic v1 files.
 
-``cases()`` draws a whole job for a writer.  Data is biased towards what decides encodings: one
-value, few values, many values, extremes, runs of nulls.  Hypothesis draws a handful of values per
-column and a seed; rows pick among those values with the seed, so that large tables stay cheap.
-Strategies are built once per type (``cache``): building them is what costs.
+``cases()`` draws a whole job for a writer, ``forged_files()`` a file that no writer made. Data is
+biased towards what decides encodings: one value, few values, many values, extremes, runs of nulls.
+Hypothesis draws a handful of values per column and a seed; rows pick among those values with the
+seed, so that large tables stay cheap. Strategies are built once per type (``cache``): building
+them is what costs.
 """
 
 from __future__ import annotations
@@ -11,19 +12,43 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from random import Random
 from typing import Any
 
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from pymosaic.format.types import Encoding
+from pymosaic.testing.layout import Layout, forge_table, stored_order
+from pymosaic.testing.legal import LegalFile
+from pymosaic.testing.stored import can_have_statistics
+
+__all__ = [
+    "Case",
+    "batches",
+    "cases",
+    "column_names",
+    "forged_files",
+    "layouts",
+    "name_lists",
+    "record_batches",
+    "scalar_types",
+    "schemas",
+    "tables",
+    "types",
+    "values",
+    "writer_options",
+]
+
 Value = Any
 """``None``, ``int`` (also for the bits of a float and the unscaled decimal), ``bool``, ``str``,
 ``bytes``, or a list of values or of key-value pairs."""
 
-MAX_DEPTH = 3
-BATCH_ROWS = (0, 1, 3, 8, 9, 40, 300, 700)
-ZONES = ("UTC", "+08:00", "-03:30", "Asia/Shanghai", "America/New_York")
+_MAX_DEPTH = 3
+_BATCH_ROWS = (0, 1, 3, 8, 9, 40, 300, 700)
+_TABLE_ROWS = (0, 1, 2, 7, 8, 9, 40)
+_ZONES = ("UTC", "+08:00", "-03:30", "Asia/Shanghai", "America/New_York")
 
 
 @dataclass(frozen=True)
@@ -36,6 +61,7 @@ class Case:
 
     @property
     def table(self) -> pa.Table:
+        """All batches as one table."""
         return pa.Table.from_batches(self.batches, self.schema)
 
 
@@ -65,11 +91,11 @@ def scalar_types() -> st.SearchStrategy[pa.DataType]:
         pa.binary(),
         pa.time32("ms"),
     ]
-    return st.one_of(st.sampled_from(plain), decimal_types(), timestamp_types())
+    return st.one_of(st.sampled_from(plain), _decimal_types(), _timestamp_types())
 
 
 @cache
-def decimal_types() -> st.SearchStrategy[pa.DataType]:
+def _decimal_types() -> st.SearchStrategy[pa.DataType]:
     # 18 and 19 digits are the last compact and the first large decimal.  The reference writes a
     # scale above the precision but cannot read it.
     precisions = st.one_of(st.integers(1, 38), st.sampled_from([18, 19]))
@@ -79,13 +105,13 @@ def decimal_types() -> st.SearchStrategy[pa.DataType]:
 
 
 @cache
-def timestamp_types() -> st.SearchStrategy[pa.DataType]:
-    zones = st.one_of(st.none(), st.sampled_from(ZONES))
+def _timestamp_types() -> st.SearchStrategy[pa.DataType]:
+    zones = st.one_of(st.none(), st.sampled_from(_ZONES))
     return st.builds(pa.timestamp, st.sampled_from(["ms", "us", "ns"]), zones)
 
 
 @cache
-def types(depth: int = MAX_DEPTH) -> st.SearchStrategy[pa.DataType]:
+def types(depth: int = _MAX_DEPTH) -> st.SearchStrategy[pa.DataType]:
     """Scalars, and lists and maps of them down to ``depth``."""
     if depth == 0:
         return scalar_types()
@@ -131,6 +157,7 @@ def name_lists(min_size: int = 1, max_size: int = 12) -> st.SearchStrategy[list[
 @cache
 @st.composite
 def schemas(draw: st.DrawFn, max_columns: int = 12) -> pa.Schema:
+    """Up to ``max_columns`` columns of any type, nullable or not."""
     names = draw(name_lists(max_size=max_columns))
     return pa.schema([pa.field(name, draw(types()), draw(st.booleans())) for name in names])
 
@@ -139,22 +166,22 @@ def schemas(draw: st.DrawFn, max_columns: int = 12) -> pa.Schema:
 
 
 @cache
-def integers(bits: int) -> st.SearchStrategy[int]:
+def _integers(bits: int) -> st.SearchStrategy[int]:
     low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
     return st.one_of(st.integers(low, high), st.sampled_from([low, -1, 0, 1, high]))
 
 
-def float_bits(pattern: str, specials: list[float], nan_bits: list[int]) -> st.SearchStrategy[int]:
+def _float_bits(pattern: str, specials: list[float], nan_bits: list[int]) -> st.SearchStrategy[int]:
     integer = {"<f": "<i", "<d": "<q"}[pattern]
     width = 32 if pattern == "<f" else 64
     known = [struct.unpack(integer, struct.pack(pattern, special))[0] for special in specials]
     small = st.integers(-8, 8).map(lambda i: struct.unpack(integer, struct.pack(pattern, i / 2))[0])
-    return st.one_of(small, st.sampled_from(known + nan_bits), integers(width))
+    return st.one_of(small, st.sampled_from(known + nan_bits), _integers(width))
 
 
-SPECIAL_FLOATS = [0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan"), 1e-45]
-FLOAT_NANS = [0x7FC00001, 0x7F800001, -0x400000, -1]
-DOUBLE_NANS = [0x7FF8000000000001, 0x7FF0000000000001, -0x8000000000000, -1]
+_SPECIAL_FLOATS = [0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan"), 1e-45]
+_FLOAT_NANS = [0x7FC00001, 0x7F800001, -0x400000, -1]
+_DOUBLE_NANS = [0x7FF8000000000001, 0x7FF0000000000001, -0x8000000000000, -1]
 
 
 @cache
@@ -163,9 +190,9 @@ def values(of: pa.DataType) -> st.SearchStrategy[Value]:
     if pa.types.is_boolean(of):
         return st.booleans()
     if pa.types.is_float32(of):
-        return float_bits("<f", SPECIAL_FLOATS, FLOAT_NANS)
+        return _float_bits("<f", _SPECIAL_FLOATS, _FLOAT_NANS)
     if pa.types.is_float64(of):
-        return float_bits("<d", SPECIAL_FLOATS, DOUBLE_NANS)
+        return _float_bits("<d", _SPECIAL_FLOATS, _DOUBLE_NANS)
     if pa.types.is_string(of):
         characters = st.characters(exclude_categories=["Cs"])
         return st.one_of(st.text(characters, max_size=12), st.sampled_from(["", "x" * 130]))
@@ -176,16 +203,16 @@ def values(of: pa.DataType) -> st.SearchStrategy[Value]:
         return st.one_of(st.integers(-bound, bound), st.sampled_from([-bound, -1, 0, 1, bound]))
     if pa.types.is_time(of):
         return st.one_of(st.integers(0, 86_399_999), st.sampled_from([0, 86_399_999]))
-    return integers(of.bit_width)
+    return _integers(of.bit_width)
 
 
 @dataclass(frozen=True)
-class Pool:
+class _Pool:
     """What the rows of a column pick from."""
 
     choices: list[Value]
     null_share: float
-    child_pools: tuple[Pool, ...] = ()
+    child_pools: tuple[_Pool, ...] = ()
 
     def pick(self, rows: int, random: Random) -> list[Value]:
         picked = random.choices(self.choices, k=rows)
@@ -202,31 +229,31 @@ class Pool:
 
 @cache
 @st.composite
-def pools(draw: st.DrawFn, field: pa.Field) -> Pool:
+def _pools(draw: st.DrawFn, field: pa.Field) -> _Pool:
     null_share = draw(st.sampled_from([0, 0.1, 0.5, 1])) if field.nullable else 0
     if pa.types.is_map(field.type):
         children = [field.type.key_field, field.type.item_field]
     elif pa.types.is_list(field.type):
         children = [field.type.value_field]
     else:
-        return Pool(draw(scalar_pools(field.type)), null_share)
+        return _Pool(draw(_scalar_pools(field.type)), null_share)
     lengths = draw(st.lists(st.integers(0, 3), min_size=1, max_size=3))
-    return Pool(lengths, null_share, tuple(draw(pools(child)) for child in children))
+    return _Pool(lengths, null_share, tuple(draw(_pools(child)) for child in children))
 
 
 @cache
 @st.composite
-def scalar_pools(draw: st.DrawFn, of: pa.DataType) -> list[Value]:
+def _scalar_pools(draw: st.DrawFn, of: pa.DataType) -> list[Value]:
     size = draw(st.sampled_from(["one", "few", "many"]))
     if size == "many" and not pa.types.is_boolean(of):
-        return draw(many_values(of))
+        return draw(_many_values(of))
     most = 1 if size == "one" else 6
     return draw(st.lists(values(of), min_size=1, max_size=most))
 
 
 @cache
 @st.composite
-def many_values(draw: st.DrawFn, of: pa.DataType) -> list[Value]:
+def _many_values(draw: st.DrawFn, of: pa.DataType) -> list[Value]:
     """More distinct values than a default dictionary holds, from one seed."""
     random = Random(draw(st.integers(0, 1 << 32)))
     count = draw(st.sampled_from([20, 254, 255, 256, 257, 400]))
@@ -245,7 +272,7 @@ def many_values(draw: st.DrawFn, of: pa.DataType) -> list[Value]:
 # Arrow
 
 
-def to_arrow(of: pa.DataType, column: list[Value]) -> pa.Array:
+def _to_arrow(of: pa.DataType, column: list[Value]) -> pa.Array:
     """The array that holds these values, floats and decimals from their bits."""
     if pa.types.is_nested(of):
         return _nested_to_arrow(of, column)
@@ -266,12 +293,12 @@ def _nested_to_arrow(of: pa.DataType, column: list[Value]) -> pa.Array:
     elements = [element for value in column for element in value or ()]
     if pa.types.is_map(of):
         parts = [
-            to_arrow(of.key_type, [key for key, _ in elements]),
-            to_arrow(of.item_type, [item for _, item in elements]),
+            _to_arrow(of.key_type, [key for key, _ in elements]),
+            _to_arrow(of.item_type, [item for _, item in elements]),
         ]
         child = pa.StructArray.from_arrays(parts, fields=[of.key_field, of.item_field])
     else:
-        child = to_arrow(of.value_type, elements)
+        child = _to_arrow(of.value_type, elements)
     buffers = [_validity(column), pa.py_buffer(struct.pack(f"<{len(offsets)}i", *offsets))]
     return pa.Array.from_buffers(of, len(column), buffers, children=[child])
 
@@ -284,8 +311,9 @@ def _validity(column: list[Value]) -> pa.Buffer | None:
 
 @st.composite
 def record_batches(draw: st.DrawFn, schema: pa.Schema, rows: int) -> pa.RecordBatch:
+    """A batch of a schema."""
     random = Random(draw(st.integers(0, 1 << 32)))
-    columns = [to_arrow(field.type, draw(pools(field)).pick(rows, random)) for field in schema]
+    columns = [_to_arrow(field.type, draw(_pools(field)).pick(rows, random)) for field in schema]
     return pa.record_batch(columns, schema)
 
 
@@ -293,7 +321,7 @@ def record_batches(draw: st.DrawFn, schema: pa.Schema, rows: int) -> pa.RecordBa
 def batches(draw: st.DrawFn, schema: pa.Schema) -> list[pa.RecordBatch]:
     """Batches with their own data each, or slices of one batch, empty ones among them."""
     sizes = draw(
-        st.lists(st.sampled_from(BATCH_ROWS), min_size=draw(st.integers(0, 3)), max_size=4)
+        st.lists(st.sampled_from(_BATCH_ROWS), min_size=draw(st.integers(0, 3)), max_size=4)
     )
     if draw(st.booleans()):
         return [draw(record_batches(schema, rows)) for rows in sizes]
@@ -301,14 +329,15 @@ def batches(draw: st.DrawFn, schema: pa.Schema) -> list[pa.RecordBatch]:
     return [whole.slice(sum(sizes[:i]), rows) for i, rows in enumerate(sizes)]
 
 
+@st.composite
+def tables(draw: st.DrawFn, max_columns: int = 12) -> pa.Table:
+    """A table of one chunk, of any schema."""
+    schema = draw(schemas(max_columns))
+    batch = draw(record_batches(schema, draw(st.sampled_from(_TABLE_ROWS))))
+    return pa.Table.from_batches([batch], schema)
+
+
 # Options
-
-
-def can_have_statistics(of: pa.DataType) -> bool:
-    """Whether the format keeps min and max for columns of this type."""
-    if pa.types.is_decimal(of):
-        return bool(of.precision <= 18)
-    return not (pa.types.is_nested(of) or pa.types.is_binary(of))
 
 
 @st.composite
@@ -327,3 +356,53 @@ def writer_options(draw: st.DrawFn, schema: pa.Schema) -> dict[str, Any]:
     if allowed:
         strategies["statistics"] = st.lists(st.sampled_from(allowed), unique=True)
     return draw(st.fixed_dictionaries({}, optional=strategies))
+
+
+@st.composite
+def layouts(draw: st.DrawFn, table: pa.Table) -> Layout:
+    """A legal layout for a table, most of it as usual."""
+    allowed = [field.name for field in table.schema if can_have_statistics(field.type)]
+    rows = table.num_rows
+    cuts = st.lists(st.integers(0, rows), max_size=3).map(sorted)
+    strategies: dict[str, st.SearchStrategy[Any]] = {
+        "compression": st.sampled_from(["none", "zstd"]),
+        "checksum": st.booleans(),
+        "content_size": st.booleans(),
+        "num_buckets": st.integers(1, 15),
+        "row_groups": cuts.map(lambda ends: tuple(b - a for a, b in pairwise([0, *ends]))),
+        "encodings": st.lists(st.sampled_from(Encoding), min_size=1, max_size=3).map(tuple),
+        "paged": st.lists(st.booleans(), min_size=1, max_size=2).map(tuple),
+        "null_flags": st.booleans(),
+        "null_slots": st.booleans(),
+        "spare_entries": st.sampled_from([0, 1, 300]),
+        "null_buckets": st.sampled_from(["stored", "missing", "empty"]),
+        "reverse_index": st.booleans(),
+        "reverse_data": st.booleans(),
+        "gap": st.integers(0, 3),
+        "original_order": st.booleans(),
+        "sorted_names": st.booleans(),
+        "names": st.sampled_from(["front", "whole", "bpe"]),
+        "spare_rules": st.sampled_from([0, 1, 200]),
+        "foreign_types": st.integers(0, 5),
+        "name_encoding": st.sampled_from([0, 2, 255]),
+        "long_varints": st.booleans(),
+        "schema_slack": st.integers(0, 3),
+        "spare_bits": st.booleans(),
+        "statistics": st.lists(st.sampled_from(allowed), unique=True).map(tuple)
+        if allowed
+        else st.just(()),
+        "reserved": st.binary(min_size=2, max_size=2),
+    }
+    chosen = draw(st.fixed_dictionaries({}, optional=strategies))
+    if not chosen.get("checksum", True) or chosen.get("compression") == "none":
+        chosen["slack"] = draw(st.integers(0, 3))
+    return Layout(**chosen)
+
+
+@st.composite
+def forged_files(draw: st.DrawFn, max_columns: int = 6) -> LegalFile:
+    """A legal file of any layout, with what it holds."""
+    table = draw(tables(max_columns))
+    layout = draw(layouts(table))
+    order = table.column_names if layout.original_order else stored_order(table, layout)
+    return LegalFile(str(layout), forge_table(table, layout), table.select(order))

@@ -1,0 +1,27 @@
+"""For those who test a reader or writer of Mosaic files, pymosaic's or their own.
+
+========================== ======================================================================
+module                     has
+========================== ======================================================================
+``pymosaic.testing``       tables as files of any legal layout, and the catalogue: legal and
+                           illegal files by name, with the data or the error that they must give
+``…testing.pieces``        the structures of a file, to be assembled by hand, lies included
+``…testing.strategies``    hypothesis strategies for schemas, tables, options and layouts
+========================== ======================================================================
+"""
+
+from pymosaic.testing.illegal import IllegalFile, illegal_files
+from pymosaic.testing.layout import Layout, forge_table, stored_order
+from pymosaic.testing.legal import LegalFile, legal_files
+from pymosaic.testing.memory import used_memory
+
+__all__ = [
+    "IllegalFile",
+    "Layout",
+    "LegalFile",
+    "forge_table",
+    "illegal_files",
+    "legal_files",
+    "stored_order",
+    "used_memory",
+]
