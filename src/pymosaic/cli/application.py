@@ -31,9 +31,12 @@ COMMANDS = {
     "sample": "Read rows",
     "count": "Read rows",
     "diff": "Compare and check",
+    "verify": "Compare and check",
+    "view": "Compare and check",
     "convert": "Write files",
     "merge": "Write files",
     "compact": "Write files",
+    "tune": "Write files",
 }
 
 _HELP = """Look into, read, convert and check Mosaic files: tables with very many columns.

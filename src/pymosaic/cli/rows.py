@@ -45,6 +45,10 @@ class Rows(abc.ABC):
     ) -> Iterator[pa.RecordBatch]:
         """Rows that pass the filter, of these columns."""
 
+    def reader(self) -> pa.RecordBatchReader:
+        """All rows as a stream."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches(self.schema.names))
+
     def count(self, where: str | None) -> int:
         """Rows that pass the filter."""
         if where is None and self.num_rows is not None:

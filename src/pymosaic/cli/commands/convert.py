@@ -60,7 +60,7 @@ def command(
     no_checksum: NoChecksum = False,
     split_batches: SplitBatches = None,
 ) -> None:
-    """Convert between Mosaic and Parquet, ORC, Arrow, Feather, CSV, JSON lines and Lance.
+    """Convert from and to Parquet, ORC, Arrow, CSV, JSON lines, ...
 
     Extensions tell the formats: .mosaic .parquet .orc .arrow .feather .csv .jsonl .lance, and .gz
     .zst .bz2 .lz4 after .csv and .jsonl. Types of CSV and JSON lines are found by reading the file

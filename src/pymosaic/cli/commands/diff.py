@@ -37,7 +37,7 @@ def command(
         bool, typer.Option("--schema-only", help="Compare the columns, not the rows.")
     ] = False,
 ) -> int:
-    """Compare two files or datasets: columns, number of rows, values.
+    """Compare two files or datasets: columns, rows, values.
 
     Rows are compared in their order, of columns that both have with the same type. Exit code 0:
     no difference; 1: some. Files of every format that convert knows can be compared.

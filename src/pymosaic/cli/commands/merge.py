@@ -32,10 +32,10 @@ def command(
         bool, typer.Option("--verify", help="Check every bucket before it is copied.")
     ] = False,
 ) -> None:
-    """Glue files with the same columns together, by copying their row groups.
+    """Glue files together by copying their row groups.
 
-    Nothing is decoded, so this is as fast as copying. Small row groups stay small: compact makes
-    larger ones of them.
+    They must have the same columns and number of buckets. Nothing is decoded, so this is as fast as
+    copying. Small row groups stay small: compact makes larger ones of them.
     """
     from pymosaic.cli.inputs import mosaic_files
     from pymosaic.cli.progress import progress_bar

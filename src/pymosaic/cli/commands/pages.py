@@ -37,7 +37,7 @@ _FIELDS = (
 def command(
     output: Output, files: Files, columns: Columns = None, row_groups: RowGroups = None
 ) -> None:
-    """Show how each column is stored: encoding, nulls, dictionary, size. Reads the buckets.
+    """Show how columns are stored: encoding, nulls, sizes. Reads the buckets.
 
     What a column takes in the file is known where its bucket is paged; other buckets are
     compressed as a whole. Lists and maps store lengths, then their children, which are numbered.

@@ -28,7 +28,10 @@ def command(
         int | None, typer.Option(metavar="N", help="The same number gives the same rows.")
     ] = None,
 ) -> None:
-    """Show rows chosen at random, each with the same chance, in the order of the file."""
+    """Show rows chosen at random.
+
+    Each row has the same chance; those chosen are shown in the order of the file.
+    """
     from pymosaic.cli.rows import open_rows
     from pymosaic.cli.sampling import sample_rows
 

@@ -32,7 +32,7 @@ _FIELDS = (
 def command(
     output: Output, files: Files, columns: Columns = None, row_groups: RowGroups = None
 ) -> None:
-    """Show minimum, maximum and nulls of the columns that have statistics, by row group."""
+    """Show stored minimum, maximum and nulls, by row group."""
     from pymosaic.cli.inputs import chosen_row_groups, mosaic_files, select_names
 
     for source in mosaic_files(files):
