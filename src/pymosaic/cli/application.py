@@ -71,6 +71,9 @@ class _Commands(TyperGroup):
 
 def _load(name: str) -> Any:
     module = import_module(f"pymosaic.cli.commands.{name.replace('-', '_')}")
+    if hasattr(module, "group"):
+        # Commands below a command, as a Typer application.
+        return typer.main.get_command(module.group)
     application = typer.Typer(add_completion=False, rich_markup_mode=None)
     examples = "\n".join(f"  {line}" for line in module.EXAMPLES)
     application.command(

@@ -29,12 +29,16 @@ def _handle(signal_number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Raise :class:`Interrupted` on Ctrl-C and SIGTERM inside."""
+    """Raise :class:`Interrupted` on Ctrl-C and SIGTERM inside; afterwards, both are ignored.
+
+    What follows is the end of the process, and not worth a traceback.
+    """
     # What the parent made us ignore (nohup, a job in the background) stays ignored.
     wanted = [name for name in _SIGNALS if signal.getsignal(name) is not signal.SIG_IGN]
-    previous = {name: signal.signal(name, _handle) for name in wanted}
+    for name in wanted:
+        signal.signal(name, _handle)
     try:
         yield
     finally:
-        for name, handler in previous.items():
-            signal.signal(name, handler)
+        for name in wanted:
+            signal.signal(name, signal.SIG_IGN)

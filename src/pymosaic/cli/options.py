@@ -70,7 +70,12 @@ Offset: TypeAlias = Annotated[
 ]
 _Format: TypeAlias = Annotated[
     Format | None,
-    typer.Option("-f", "--format", help="[default: table on a terminal, else jsonl]"),
+    typer.Option(
+        "-f",
+        "--format",
+        metavar="FORMAT",
+        help="table, json, jsonl or csv; a table on a terminal by default, else jsonl.",
+    ),
 ]
 _Json: TypeAlias = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
 _JsonReport: TypeAlias = Annotated[
