@@ -13,12 +13,28 @@ from __future__ import annotations
 import numpy as np
 
 from pymosaic.errors import CorruptFileError
-from pymosaic.pages.blocks import Block, Bytes, Chunks, FixedBlock, ListBlock, corrupt_unless
+from pymosaic.pages.blocks import (
+    Block,
+    Bytes,
+    Chunks,
+    FixedBlock,
+    Integers,
+    ListBlock,
+    corrupt_unless,
+)
 from pymosaic.pages.encodings.decoder import Decoder
+from pymosaic.pages.encodings.encoded import ChunkBuffer, EncodedChunks, even_counts, fitting_count
 from pymosaic.pages.kernels.chunks import gather_bits
 from pymosaic.pages.messages import Constant, Encoding, FixedSizeList, Flat
 
-__all__ = ["decode_chunks", "decode_values", "value_bits"]
+__all__ = [
+    "decode_chunks",
+    "decode_values",
+    "encode_chunks",
+    "encode_values",
+    "row_bits",
+    "value_bits",
+]
 
 _MAX_ITEMS = 1 << 31
 
@@ -88,3 +104,81 @@ def _flatten_bits(rows: Bytes, size: int) -> Bytes:
     """Bits of rows, each padded to whole bytes, in one piece."""
     bits = np.unpackbits(np.ascontiguousarray(rows), axis=1, count=size, bitorder="little")
     return np.packbits(bits.reshape(-1), bitorder="little")
+
+
+def row_bits(block: Block) -> int:
+    """Bits of one item in chunks, bitmaps included."""
+    if isinstance(block, ListBlock):
+        return block.size * (row_bits(block.items) + (block.validity is not None))
+    assert isinstance(block, FixedBlock)
+    return block.bits
+
+
+def encode_chunks(block: ListBlock) -> EncodedChunks:
+    """Cut lists into chunks; each level of lists has its bitmap before its items."""
+    counts = even_counts(block.count, fitting_count(row_bits(block)))
+    buffers: list[ChunkBuffer] = []
+    encoding = _cut(block, counts, buffers)
+    return EncodedChunks(encoding, counts, tuple(buffers))
+
+
+def _cut(block: Block, counts: Integers, buffers: list[ChunkBuffer]) -> Encoding:
+    if isinstance(block, ListBlock):
+        counts = counts * block.size
+        if block.validity is not None:
+            buffers.append(_cut_bits(block.validity, counts))
+        values = _cut(block.items, counts, buffers)
+        return FixedSizeList(
+            items_per_value=block.size, values=values, has_validity=block.validity is not None
+        )
+    assert isinstance(block, FixedBlock)
+    if block.bits == 1:
+        buffers.append(_cut_bits(block.data, counts))
+    else:
+        buffers.append(ChunkBuffer(block.data, counts * (block.bits // 8)))
+    return Flat(bits_per_value=block.bits)
+
+
+def _cut_bits(bitmap: Bytes, counts: Integers) -> ChunkBuffer:
+    """Bits of each chunk, padded to whole bytes."""
+    bits = np.unpackbits(bitmap, count=int(counts.sum()), bitorder="little")
+    ends = np.cumsum(counts).tolist()
+    pieces = [
+        np.packbits(bits[end - count : end], bitorder="little")
+        for end, count in zip(ends, counts.tolist(), strict=True)
+    ]
+    sizes = np.array([len(piece) for piece in pieces], np.int64)
+    return ChunkBuffer(np.concatenate(pieces), sizes)
+
+
+def encode_values(block: ListBlock) -> tuple[FixedSizeList, FixedBlock]:
+    """Each list as one value, its bitmaps before its items."""
+    encoding, rows = _rows(block)
+    width = rows.shape[1]
+    flat = np.ascontiguousarray(rows).reshape(-1)
+    assert isinstance(encoding, FixedSizeList)
+    return encoding, FixedBlock(8 * width, block.count, flat)
+
+
+def _rows(block: Block) -> tuple[Encoding, Bytes]:
+    """Description, and the bytes of each value as a row."""
+    if not isinstance(block, ListBlock):
+        assert isinstance(block, FixedBlock)
+        return Flat(bits_per_value=block.bits), block.data.reshape(block.count, -1)
+    if isinstance(block.items, FixedBlock) and block.items.bits == 1:
+        values: Encoding = Flat(bits_per_value=1)
+        rows = _bit_rows(block.items.data, block)
+    else:
+        values, items = _rows(block.items)
+        rows = items.reshape(block.count, -1)
+    if block.validity is not None:
+        rows = np.concatenate([_bit_rows(block.validity, block), rows], axis=1)
+    encoding = FixedSizeList(
+        items_per_value=block.size, values=values, has_validity=block.validity is not None
+    )
+    return encoding, rows
+
+
+def _bit_rows(bitmap: Bytes, block: ListBlock) -> Bytes:
+    bits = np.unpackbits(bitmap, count=block.count * block.size, bitorder="little")
+    return np.packbits(bits.reshape(block.count, block.size), axis=1, bitorder="little")
