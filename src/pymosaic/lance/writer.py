@@ -94,7 +94,7 @@ def write_table(
         raise InvalidOptionError(f"page_bytes must be an int of at least 1, got {page_bytes!r}")
     if not isinstance(table, pa.Table):
         table = pa.table(table)
-    choices = _Choices(encodings or {})
+    choices = _Choices(encodings or {}, table.schema)
     schema = _prepared_schema(table.schema, choices)
     nodes = [build_node(field, is_single_column) for field in schema]
     choices.check(nodes)
@@ -112,10 +112,15 @@ def write_table(
 
 
 class _Choices:
-    """What the caller forces, by column or leaf."""
+    """What is forced, by column or leaf: by the caller, or by the metadata of a blob's field."""
 
-    def __init__(self, encodings: Mapping[str, str]) -> None:
-        self._by_name = {name: parse_choice(text, name) for name, text in encodings.items()}
+    def __init__(self, encodings: Mapping[str, str], schema: pa.Schema) -> None:
+        self._by_name = {
+            field.name: EncodingChoice(layout="blob")
+            for field in schema
+            if (field.metadata or {}).get(BLOB_KEY, b"").lower() == b"true"
+        }
+        self._by_name |= {name: parse_choice(text, name) for name, text in encodings.items()}
 
     def of_column(self, name: str) -> EncodingChoice:
         return self._by_name.get(name, EncodingChoice())
@@ -164,6 +169,8 @@ def _prepared_schema(schema: pa.Schema, choices: _Choices) -> pa.Schema:
                     f"encodings[{field.name!r}]: blob is for large_binary, not {field.type}"
                 )
             metadata[BLOB_KEY] = b"true"
+        elif BLOB_KEY in metadata:
+            del metadata[BLOB_KEY]
         fields.append(field.with_metadata(metadata) if metadata else field)
     return pa.schema(fields, schema.metadata)
 

@@ -219,8 +219,7 @@ def array_to_block(array: pa.Array) -> Block:
     if types.is_fixed_size_list(data_type):
         return _lists(array)
     if types.is_struct(data_type):
-        fields = tuple(array_to_block(array.field(i)) for i in range(data_type.num_fields))
-        return StructBlock(len(array), fields)
+        return _struct(array)
     if types.is_boolean(data_type):
         return FixedBlock(1, len(array), _bits(array))
     if _is_variable(data_type):
@@ -236,6 +235,21 @@ def _is_variable(data_type: pa.DataType) -> bool:
         or types.is_large_string(data_type)
         or types.is_large_binary(data_type)
     )
+
+
+def _struct(array: pa.Array) -> StructBlock:
+    """A packed struct; its fields have no place for nulls of their own."""
+    fields: list[Block] = []
+    valid = _valid_bits(array)
+    for number, field in enumerate(array.type):
+        child = array.field(number)
+        own = _valid_bits(child)
+        if own is not None and bool((~own if valid is None else valid & ~own).any()):
+            raise UnsupportedFeatureError(
+                f"field {field.name!r} of a packed struct has nulls, which it cannot hold"
+            )
+        fields.append(array_to_block(child))
+    return StructBlock(len(array), tuple(fields))
 
 
 def _bits(array: pa.Array) -> Bytes:
