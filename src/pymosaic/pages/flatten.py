@@ -314,7 +314,9 @@ def _lists(array: pa.Array) -> ListBlock:
 def _dictionary(array: pa.Array) -> DictionaryBlock:
     indices = array.indices.fill_null(0) if array.null_count else array.indices
     items = array.dictionary
-    numbers = indices.to_numpy(zero_copy_only=False).astype(np.uint32)
+    # Readers want indices of the width that the type declares.
+    width = array.type.index_type.bit_width // 8
+    numbers = indices.to_numpy(zero_copy_only=False).astype(f"<u{width}")
     block = array_to_block(items)
     if items.null_count or not isinstance(block, FixedBlock | VariableBlock):
         raise UnsupportedFeatureError(f"a dictionary of {items.type} with nulls cannot be stored")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from pymosaic.errors import InvalidOptionError
+from pymosaic.errors import InvalidOptionError, UnsupportedFeatureError
 from pymosaic.pages.blocks import (
     Block,
     Bytes,
@@ -34,7 +34,7 @@ from pymosaic.pages.encodings.encoded import EncodedBlock, EncodedChunks
 from pymosaic.pages.encodings.general import Compressor
 from pymosaic.pages.flatten import FlatLeaf, array_to_block
 from pymosaic.pages.layouts import constant, full_zip, mini_block
-from pymosaic.pages.messages import Encoding, Layout
+from pymosaic.pages.messages import Compression, Encoding, Layer, Layout
 
 __all__ = ["write_page"]
 
@@ -46,7 +46,6 @@ _DICTIONARY_SAVES = 0.8
 _DICTIONARY_VALUES = 100
 _DICTIONARY_ITEMS = 100_000
 _SAMPLE_VALUES = 4096
-_NO_LEVELS = 0
 
 
 def write_page(leaf: FlatLeaf, choice: EncodingChoice, column: str) -> tuple[Layout, list[Bytes]]:
@@ -67,6 +66,12 @@ def write_page(leaf: FlatLeaf, choice: EncodingChoice, column: str) -> tuple[Lay
         The page's description and its buffers.
     """
     values = leaf.values
+    if pa.types.is_struct(values.type) and values.type.num_fields == 0:
+        if leaf.layers != (Layer.ALL_VALID_ITEM,):
+            raise UnsupportedFeatureError(
+                f"column {column!r}: a struct without fields cannot be null or in a list"
+            )
+        return constant.write((Layer.NULLABLE_ITEM,), leaf.levels)
     if len(values) == 0 or values.null_count == len(values) or pa.types.is_null(values.type):
         return constant.write(leaf.layers, leaf.levels)
     block = array_to_block(values)
@@ -100,7 +105,8 @@ class _PageWriter:
         if isinstance(block, VariableBlock):
             return int(np.diff(block.offsets).max(initial=0)) >= _FULL_ZIP_BYTES
         if isinstance(block, ListBlock):
-            return fixed_size_list.row_bits(block) >= 8 * _FULL_ZIP_BYTES
+            row_bits = fixed_size_list.row_bits(block)
+            return row_bits >= 8 * _FULL_ZIP_BYTES and not fixed_size_list.holds_bits(block)
         return isinstance(block, FixedBlock) and block.bits >= 8 * _FULL_ZIP_BYTES
 
     def _refuse(self, what: str) -> InvalidOptionError:
@@ -117,7 +123,10 @@ class _PageWriter:
         if isinstance(block, DictionaryBlock):
             raise self._refuse("full-zip")
         if isinstance(block, ListBlock):
-            encoding, zipped = fixed_size_list.encode_values(block)
+            lists = fixed_size_list.encode_values(block)
+            if lists is None:
+                raise self._refuse("full-zip")
+            encoding, zipped = lists
         elif isinstance(block, StructBlock):
             if all(isinstance(field, FixedBlock) for field in block.fields):
                 encoding, zipped = packed_struct.encode_values(block)
@@ -148,6 +157,11 @@ class _PageWriter:
         encoding, block = variable.encode_values(block)
         if self._compressor is None:
             return encoding, block
+        if self._choice.compression is Compression.LZ4 and not np.diff(block.offsets).all():
+            # Readers look for the plain size of every value, also of those that have no bytes.
+            if self._choice.layout is None:
+                return encoding, block
+            raise self._refuse("full-zip+lz4 with nulls or empty values")
         compressed = self._compressor.values(block)
         width = block.offsets.dtype
         if len(compressed.data) >= len(block.data) and self._choice.layout is None:
@@ -282,9 +296,10 @@ class _PageWriter:
         return found if small else None
 
     def _with_dictionary(self, block: DictionaryBlock) -> tuple[Layout, list[Bytes]] | None:
-        indices = np.ascontiguousarray(block.indices, np.uint32).view(np.uint8)
+        bits = 8 * block.indices.itemsize
+        indices = np.ascontiguousarray(block.indices).view(np.uint8)
         encoded = _PageWriter(self._leaf, EncodingChoice(), self._column)._encode_fixed(
-            FixedBlock(32, block.count, indices)
+            FixedBlock(bits, block.count, indices)
         )
         assert encoded is not None
         items = block.items

@@ -2,7 +2,7 @@
 
 ==================== ================================================================
 mini-block chunk     a bitmap of the items, where they have nulls, then their buffers
-full-zip             bytes of the bitmap before the items of each list
+full-zip             for each list its bitmaps, from the outermost level, then its items
 ==================== ================================================================
 
 Lists in lists nest, each level with a bitmap of its own.
@@ -32,8 +32,8 @@ __all__ = [
     "decode_values",
     "encode_chunks",
     "encode_values",
+    "holds_bits",
     "row_bits",
-    "value_bits",
 ]
 
 _MAX_ITEMS = 1 << 31
@@ -65,39 +65,56 @@ def decode_chunks(encoding: FixedSizeList, chunks: Chunks, decoder: Decoder) -> 
     return ListBlock(size, count, decoder.chunks(encoding.values, inner), validity)
 
 
-def value_bits(encoding: Encoding | None) -> int:
-    """Bits of one item in a full-zip page, where every level is padded to whole bytes."""
+def _levels(encoding: Encoding | None) -> tuple[list[FixedSizeList], Encoding | None]:
+    """Lists in lists from the outside, and what the innermost hold."""
+    levels: list[FixedSizeList] = []
+    while isinstance(encoding, FixedSizeList):
+        levels.append(encoding)
+        encoding = encoding.values
+    return levels, encoding
+
+
+def _item_bits(encoding: Encoding | None) -> int:
     if isinstance(encoding, Flat):
         return encoding.bits_per_value
     if isinstance(encoding, Constant):
         return 0
-    if isinstance(encoding, FixedSizeList):
-        size = _checked_size(encoding, 1)
-        items = (size * value_bits(encoding.values) + 7) // 8 * 8
-        return items + ((size + 7) // 8 * 8 if encoding.has_validity else 0)
     raise CorruptFileError(f"{type(encoding).__name__} in a list", structure="FixedSizeList")
 
 
-def decode_values(encoding: FixedSizeList, block: Block, decoder: Decoder) -> ListBlock:
-    """Part bitmap and items of each row."""
-    size = _checked_size(encoding, block.count)
-    bits = value_bits(encoding)
-    if not isinstance(block, FixedBlock) or block.bits != bits:
-        raise CorruptFileError(f"values are not of {bits} bits", structure="FixedSizeList")
-    rows = block.data[: block.count * bits // 8].reshape(block.count, bits // 8)
-    validity: Bytes | None = None
-    if encoding.has_validity:
-        bitmap_bytes = (size + 7) // 8
-        validity = _flatten_bits(rows[:, :bitmap_bytes], size)
-        rows = rows[:, bitmap_bytes:]
-    item_bits = value_bits(encoding.values)
+def decode_values(encoding: FixedSizeList, block: Block, decoder: Decoder) -> Block:
+    """Part bitmaps and items of each row: the bitmaps of all levels come first."""
+    levels, innermost = _levels(encoding)
+    counts: list[int] = []
+    for level in levels:
+        counts.append(_checked_size(level, max(1, block.count) * (counts[-1] if counts else 1)))
+        counts[-1] *= counts[-2] if len(counts) > 1 else 1
+    bits = _item_bits(innermost)
+    bitmap_bytes = [
+        (count + 7) // 8 if level.has_validity else 0
+        for level, count in zip(levels, counts, strict=True)
+    ]
+    item_bytes = (counts[-1] * bits + 7) // 8
+    width = sum(bitmap_bytes) + item_bytes
+    if not isinstance(block, FixedBlock) or block.bits != 8 * width:
+        raise CorruptFileError(f"values are not of {8 * width} bits", structure="FixedSizeList")
+    rows = block.data[: block.count * width].reshape(block.count, width)
     decoder.memory.charge(rows.size)
-    if item_bits == 1:
-        items = _flatten_bits(rows, size)
+    items_at = sum(bitmap_bytes)
+    if bits == 1:
+        items = _flatten_bits(rows[:, items_at:], counts[-1])
     else:
-        items = np.ascontiguousarray(rows).reshape(-1)
-    inner = decoder.values(encoding.values, FixedBlock(item_bits, block.count * size, items))
-    return ListBlock(size, block.count, inner, validity)
+        items = np.ascontiguousarray(rows[:, items_at:]).reshape(-1)
+    total = block.count * counts[-1]
+    result: Block = decoder.values(innermost, FixedBlock(bits, total, items))
+    for number in reversed(range(len(levels))):
+        start = sum(bitmap_bytes[:number])
+        validity: Bytes | None = None
+        if bitmap_bytes[number]:
+            validity = _flatten_bits(rows[:, start : start + bitmap_bytes[number]], counts[number])
+        outer = block.count * (counts[number - 1] if number else 1)
+        result = ListBlock(levels[number].items_per_value, outer, result, validity)
+    return result
 
 
 def _flatten_bits(rows: Bytes, size: int) -> Bytes:
@@ -112,6 +129,13 @@ def row_bits(block: Block) -> int:
         return block.size * (row_bits(block.items) + (block.validity is not None))
     assert isinstance(block, FixedBlock)
     return block.bits
+
+
+def holds_bits(block: Block) -> bool:
+    """Whether the innermost items are single bits."""
+    while isinstance(block, ListBlock):
+        block = block.items
+    return isinstance(block, FixedBlock) and block.bits == 1
 
 
 def encode_chunks(block: ListBlock) -> EncodedChunks:
@@ -151,34 +175,28 @@ def _cut_bits(bitmap: Bytes, counts: Integers) -> ChunkBuffer:
     return ChunkBuffer(np.concatenate(pieces), sizes)
 
 
-def encode_values(block: ListBlock) -> tuple[FixedSizeList, FixedBlock]:
-    """Each list as one value, its bitmaps before its items."""
-    encoding, rows = _rows(block)
-    width = rows.shape[1]
-    flat = np.ascontiguousarray(rows).reshape(-1)
-    assert isinstance(encoding, FixedSizeList)
-    return encoding, FixedBlock(8 * width, block.count, flat)
-
-
-def _rows(block: Block) -> tuple[Encoding, Bytes]:
-    """Description, and the bytes of each value as a row."""
-    if not isinstance(block, ListBlock):
-        assert isinstance(block, FixedBlock)
-        return Flat(bits_per_value=block.bits), block.data.reshape(block.count, -1)
-    if isinstance(block.items, FixedBlock) and block.items.bits == 1:
-        values: Encoding = Flat(bits_per_value=1)
-        rows = _bit_rows(block.items.data, block)
-    else:
-        values, items = _rows(block.items)
-        rows = items.reshape(block.count, -1)
-    if block.validity is not None:
-        rows = np.concatenate([_bit_rows(block.validity, block), rows], axis=1)
-    encoding = FixedSizeList(
-        items_per_value=block.size, values=values, has_validity=block.validity is not None
-    )
-    return encoding, rows
-
-
-def _bit_rows(bitmap: Bytes, block: ListBlock) -> Bytes:
-    bits = np.unpackbits(bitmap, count=block.count * block.size, bitorder="little")
-    return np.packbits(bits.reshape(block.count, block.size), axis=1, bitorder="little")
+def encode_values(block: ListBlock) -> tuple[Encoding, FixedBlock] | None:
+    """Each list as one value, bitmaps before its items; None for bits, which have no such form."""
+    count = block.count
+    bitmaps: list[Bytes] = []
+    levels: list[ListBlock] = []
+    inner: Block = block
+    per_row = 1
+    while isinstance(inner, ListBlock):
+        levels.append(inner)
+        per_row *= inner.size
+        if inner.validity is not None:
+            bits = np.unpackbits(inner.validity, count=count * per_row, bitorder="little")
+            rows = np.packbits(bits.reshape(count, per_row), axis=1, bitorder="little")
+            bitmaps.append(rows)
+        inner = inner.items
+    assert isinstance(inner, FixedBlock)
+    if inner.bits % 8:
+        return None
+    rows = np.concatenate([*bitmaps, inner.data.reshape(count, -1)], axis=1)
+    encoding: Encoding = Flat(bits_per_value=inner.bits)
+    for level in reversed(levels):
+        encoding = FixedSizeList(
+            items_per_value=level.size, values=encoding, has_validity=level.validity is not None
+        )
+    return encoding, FixedBlock(8 * rows.shape[1], count, rows.reshape(-1))
