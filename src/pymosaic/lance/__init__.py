@@ -2,5 +2,6 @@
 
 from pymosaic.lance.columns import LancePage
 from pymosaic.lance.reader import LanceFile
+from pymosaic.lance.writer import write_table
 
-__all__ = ["LanceFile", "LancePage"]
+__all__ = ["LanceFile", "LancePage", "write_table"]

@@ -17,7 +17,7 @@ from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFea
 from pymosaic.lance.container import Field, Schema
 from pymosaic.limits import Limits
 
-__all__ = ["is_packed", "is_single_column", "parse_schema", "schema_to_fields"]
+__all__ = ["BLOB_KEY", "PACKED_KEY", "is_single_column", "parse_schema", "schema_to_fields"]
 
 _SIMPLE: dict[str, pa.DataType] = {
     "null": pa.null(),
@@ -50,23 +50,19 @@ _SIMPLE: dict[str, pa.DataType] = {
 }
 _NAMES = {data_type: name for name, data_type in _SIMPLE.items()}
 _UNITS = ("s", "ms", "us", "ns")
-_PACKED_KEYS = (b"lance-encoding:packed", b"packed")
-_BLOB_KEY = b"lance-encoding:blob"
+PACKED_KEY = b"lance-encoding:packed"
+BLOB_KEY = b"lance-encoding:blob"
+_PACKED_KEYS = (PACKED_KEY, b"packed")
 # Encoding hints in the schema; nobody reads them, but every writer sets them.
 _PLAIN, _VARIABLE, _DICTIONARY = 1, 2, 3
 
 
-def is_packed(field: pa.Field) -> bool:
-    """Whether a struct is stored as one column."""
+def is_single_column(field: pa.Field) -> bool:
+    """Whether a struct is packed, and thus stored as one column."""
     metadata = field.metadata or {}
     return pa.types.is_struct(field.type) and any(
         metadata.get(key, b"").lower() == b"true" for key in _PACKED_KEYS
     )
-
-
-def is_single_column(field: pa.Field) -> bool:
-    """Whether a nested field is a leaf all the same."""
-    return is_packed(field)
 
 
 def _number(text: str, logical_type: str) -> int:

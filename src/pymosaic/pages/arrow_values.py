@@ -37,6 +37,9 @@ def null_array(count: int, data_type: pa.DataType, memory: Memory) -> pa.Array:
     """So many nulls."""
     if pa.types.is_null(data_type):
         return pa.nulls(count)
+    if pa.types.is_struct(data_type) and data_type.num_fields == 0:
+        # A struct without fields has no values to store, and is never null.
+        return pa.Array.from_buffers(data_type, count, [None])
     memory.charge(count * max(1, _bit_width(data_type) // 8 + 1))
     return pa.nulls(count, data_type)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pymosaic.errors import UnsupportedFeatureError
 from pymosaic.pages.blocks import Chunks, FixedBlock, corrupt_unless
 from pymosaic.pages.encodings.decoder import Decoder, flat_bits
-from pymosaic.pages.kernels.byte_stream_split import join_streams
-from pymosaic.pages.messages import ByteStreamSplit
+from pymosaic.pages.encodings.encoded import ChunkBuffer, EncodedChunks, even_counts
+from pymosaic.pages.kernels.byte_stream_split import join_streams, split_streams
+from pymosaic.pages.messages import ByteStreamSplit, Flat
 
-__all__ = ["decode_chunks"]
+__all__ = ["decode_chunks", "encode_chunks"]
 
 
 def decode_chunks(encoding: ByteStreamSplit, chunks: Chunks, decoder: Decoder) -> FixedBlock:
@@ -24,3 +27,17 @@ def decode_chunks(encoding: ByteStreamSplit, chunks: Chunks, decoder: Decoder) -
     out = decoder.memory.bytes(chunks.total * width)
     join_streams(chunks.data, chunks.starts[0], chunks.counts, width, out)
     return FixedBlock(bits, chunks.total, out)
+
+
+def encode_chunks(block: FixedBlock) -> EncodedChunks:
+    """Take values apart, 4 KiB of them to a chunk."""
+    width = block.bits // 8
+    chunk_values = 4096 // width
+    out = np.empty(len(block.data), np.uint8)
+    split_streams(block.data, width, chunk_values, out)
+    counts = even_counts(block.count, chunk_values)
+    return EncodedChunks(
+        ByteStreamSplit(values=Flat(bits_per_value=block.bits)),
+        counts,
+        (ChunkBuffer(out, counts * width),),
+    )

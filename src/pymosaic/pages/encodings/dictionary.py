@@ -18,9 +18,10 @@ from pymosaic.pages.blocks import (
     corrupt_unless,
 )
 from pymosaic.pages.encodings.decoder import Decoder, plain
+from pymosaic.pages.encodings.encoded import EncodedBlock
 from pymosaic.pages.messages import Dictionary
 
-__all__ = ["decode_blocks", "look_up"]
+__all__ = ["decode_blocks", "encode_block", "look_up"]
 
 _INDEX_BITS = (8, 16, 32, 64)
 
@@ -48,3 +49,12 @@ def decode_blocks(encoding: Dictionary, chunks: Chunks, decoder: Decoder) -> Dic
     indices = Chunks.single(data[8 : 8 + indices_size], chunks.total)
     items = Chunks.single(data[8 + indices_size :], encoding.num_dictionary_items)
     return look_up(decoder.blocks(encoding.indices, indices), decoder.blocks(encoding.items, items))
+
+
+def encode_block(indices: EncodedBlock, items: EncodedBlock, num_items: int) -> EncodedBlock:
+    """Put both parts into one block."""
+    header = np.array([len(indices.data)], "<u8").view(np.uint8)
+    encoding = Dictionary(
+        indices=indices.encoding, items=items.encoding, num_dictionary_items=num_items
+    )
+    return EncodedBlock(encoding, np.concatenate([header, indices.data, items.data]))

@@ -5,10 +5,17 @@ from __future__ import annotations
 from pymosaic.errors import CorruptFileError, UnsupportedFeatureError
 from pymosaic.pages.blocks import Block, Chunks, FixedBlock, corrupt_unless
 from pymosaic.pages.encodings.decoder import Decoder, refuse_buffer_compression
+from pymosaic.pages.encodings.encoded import (
+    ChunkBuffer,
+    EncodedBlock,
+    EncodedChunks,
+    even_counts,
+    fitting_count,
+)
 from pymosaic.pages.kernels.chunks import gather, gather_bits
 from pymosaic.pages.messages import Flat
 
-__all__ = ["decode_chunks", "decode_values"]
+__all__ = ["decode_chunks", "decode_values", "encode_block", "encode_chunks", "encode_values"]
 
 # A fixed-size list of a million doubles; more is no width but damage.
 _MAX_BITS = 1 << 32
@@ -54,3 +61,20 @@ def decode_values(encoding: Flat, block: Block, decoder: Decoder) -> Block:
         "Flat",
     )
     return block
+
+
+def encode_chunks(block: FixedBlock) -> EncodedChunks:
+    """Cut values into chunks, without a copy."""
+    counts = even_counts(block.count, fitting_count(block.bits))
+    sizes = (counts * block.bits + 7) // 8
+    return EncodedChunks(Flat(bits_per_value=block.bits), counts, (ChunkBuffer(block.data, sizes),))
+
+
+def encode_block(block: FixedBlock) -> EncodedBlock:
+    """Values as they are."""
+    return EncodedBlock(Flat(bits_per_value=block.bits), block.data)
+
+
+def encode_values(block: FixedBlock) -> tuple[Flat, FixedBlock]:
+    """Values as they are."""
+    return Flat(bits_per_value=block.bits), block

@@ -23,17 +23,39 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pymosaic.errors import LimitExceededError
-from pymosaic.pages.blocks import Block, Bytes, Chunks, VariableBlock, bytes_of, corrupt_unless
+from pymosaic.errors import LimitExceededError, UnsupportedFeatureError
+from pymosaic.pages.blocks import (
+    Block,
+    Bytes,
+    Chunks,
+    Integers,
+    VariableBlock,
+    bytes_of,
+    corrupt_unless,
+)
 from pymosaic.pages.encodings.decoder import Decoder
-from pymosaic.pages.kernels.fsst import expand
-from pymosaic.pages.messages import Fsst
+from pymosaic.pages.kernels.fsst import compress, expand, train
+from pymosaic.pages.messages import Encoding, Fsst
 
-__all__ = ["TABLE_BYTES", "SymbolTable", "decode_chunks", "decode_values", "parse_symbol_table"]
+__all__ = [
+    "TABLE_BYTES",
+    "SymbolTable",
+    "compress_values",
+    "decode_chunks",
+    "decode_values",
+    "describe",
+    "emit_symbol_table",
+    "parse_symbol_table",
+]
 
 TABLE_BYTES = 2312
 _MAGIC = b"TSSF"
 _MAX_OFFSET = (1 << 31) - 1
+_SAMPLE_BYTES = 16 << 10
+_SAMPLE_PIECE = 512
+_MAX_SYMBOLS = 255
+# What encoders would read of a table; decoders do not look at it.
+_SUFFIX_LIMIT = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +118,42 @@ def decode_chunks(encoding: Fsst, chunks: Chunks, decoder: Decoder) -> VariableB
 def decode_values(encoding: Fsst, block: Block, decoder: Decoder) -> VariableBlock:
     """Expand values that were compressed one by one."""
     return _expand(encoding, decoder.values(encoding.values, block), decoder)
+
+
+def _sample(block: VariableBlock) -> tuple[Bytes, Integers]:
+    """Values from all over the block, 16 KiB of them, and where each ends."""
+    count = max(1, _SAMPLE_BYTES * max(1, block.count) // max(1, len(block.data)))
+    chosen = np.unique(np.linspace(0, block.count - 1, min(count, block.count)).astype(np.int64))
+    pieces = [
+        block.data[start : min(end, start + _SAMPLE_PIECE)].tobytes()
+        for start, end in zip(
+            block.offsets[chosen].tolist(), block.offsets[chosen + 1].tolist(), strict=True
+        )
+    ]
+    ends = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
+    return np.frombuffer(b"".join(pieces), np.uint8), ends
+
+
+def emit_symbol_table(symbols: Bytes, lengths: Bytes) -> bytes:
+    """Write a table of active symbols."""
+    header = bytes([len(lengths), 0, _SUFFIX_LIMIT, 1]) + _MAGIC
+    return (header + symbols.tobytes() + lengths.tobytes()).ljust(TABLE_BYTES, b"\0")
+
+
+def compress_values(block: VariableBlock) -> tuple[bytes, VariableBlock]:
+    """Find symbols for the values and replace them; gives the table and the shorter values."""
+    symbols, lengths = np.zeros(8 * _MAX_SYMBOLS, np.uint8), np.zeros(_MAX_SYMBOLS, np.uint8)
+    sample, ends = _sample(block)
+    count = train(sample, ends, symbols, lengths)
+    if 2 * len(block.data) > _MAX_OFFSET and block.offsets.dtype == np.int32:
+        raise UnsupportedFeatureError("FSST on a page of more than 1 GiB", structure="page")
+    out = np.empty(2 * len(block.data), np.uint8)
+    offsets = np.empty_like(block.offsets)
+    size = compress(symbols[: 8 * count], lengths[:count], block.offsets, block.data, offsets, out)
+    table = emit_symbol_table(symbols[: 8 * count], lengths[:count])
+    return table, VariableBlock(offsets, out[:size].copy())
+
+
+def describe(table: bytes, values: Encoding) -> Fsst:
+    """The description of compressed values."""
+    return Fsst(symbol_table=table, values=values)

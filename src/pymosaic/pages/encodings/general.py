@@ -34,9 +34,10 @@ from pymosaic.pages.blocks import (
     corrupt_unless,
 )
 from pymosaic.pages.encodings.decoder import Decoder
-from pymosaic.pages.messages import Compression, General
+from pymosaic.pages.encodings.encoded import EncodedBlock, EncodedChunks, join
+from pymosaic.pages.messages import BufferCompression, Compression, Encoding, General
 
-__all__ = ["decode_blocks", "decode_chunks", "decode_values", "decompress"]
+__all__ = ["Compressor", "decode_blocks", "decode_chunks", "decode_values", "decompress"]
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 # LZ4's densest content is a run: 255 bytes from one.
@@ -140,3 +141,51 @@ def decode_values(encoding: General, block: Block, decoder: Decoder) -> Block:
     np.cumsum([len(piece) for piece in pieces], out=new_offsets[1:])
     data = np.concatenate(pieces) if pieces else np.empty(0, np.uint8)
     return decoder.values(encoding.values, VariableBlock(new_offsets, data))
+
+
+class Compressor:
+    """Compresses buffers by one scheme."""
+
+    def __init__(self, scheme: Compression, level: int | None = None) -> None:
+        self._scheme = scheme
+        self._zstd = zstandard.ZstdCompressor(level=3 if level is None else level)
+        self.description = BufferCompression(scheme=int(scheme), level=level)
+
+    def compress(self, content: Any) -> bytes:
+        """Plain size, then what the scheme gives."""
+        if self._scheme is Compression.ZSTD:
+            return len(content).to_bytes(8, "little") + self._zstd.compress(content)
+        size = len(content).to_bytes(4, "little")
+        return size + (_lz4().compress(content, asbytes=True) if len(content) else b"\0")
+
+    def chunks(self, encoded: EncodedChunks) -> EncodedChunks:
+        """Compress the first buffer of each chunk."""
+        first = encoded.buffers[0]
+        view, ends = _view(first.data), np.cumsum(first.sizes).tolist()
+        pieces = [
+            self.compress(view[end - size : end])
+            for end, size in zip(ends, first.sizes.tolist(), strict=True)
+        ]
+        encoding = self.describe(encoded.encoding)
+        return EncodedChunks(encoding, encoded.counts, (join(pieces), *encoded.buffers[1:]))
+
+    def block(self, encoded: EncodedBlock) -> EncodedBlock:
+        """Compress a block."""
+        data = bytes_of(self.compress(_view(encoded.data)))
+        return EncodedBlock(self.describe(encoded.encoding), data)
+
+    def values(self, block: VariableBlock) -> VariableBlock:
+        """Compress values one by one; empty ones stay empty."""
+        view, offsets = _view(block.data), block.offsets.tolist()
+        pieces = [
+            self.compress(view[start:end]) if end > start else b""
+            for start, end in itertools.pairwise(offsets)
+        ]
+        buffer = join(pieces)
+        new_offsets = np.zeros(len(offsets), np.int64)
+        np.cumsum(buffer.sizes, out=new_offsets[1:])
+        return VariableBlock(new_offsets, buffer.data)
+
+    def describe(self, values: Encoding) -> General:
+        """The description of what was compressed."""
+        return General(compression=self.description, values=values)

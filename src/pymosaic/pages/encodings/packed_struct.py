@@ -6,10 +6,12 @@ import numpy as np
 
 from pymosaic.errors import CorruptFileError, UnsupportedFeatureError
 from pymosaic.pages.blocks import Block, Chunks, FixedBlock, StructBlock, corrupt_unless
+from pymosaic.pages.encodings import flat
 from pymosaic.pages.encodings.decoder import Decoder
-from pymosaic.pages.messages import PackedStruct
+from pymosaic.pages.encodings.encoded import EncodedChunks
+from pymosaic.pages.messages import Flat, PackedStruct
 
-__all__ = ["decode_chunks", "decode_values"]
+__all__ = ["decode_chunks", "decode_values", "encode_chunks", "encode_values"]
 
 
 def _split(encoding: PackedStruct, block: Block, decoder: Decoder) -> StructBlock:
@@ -41,3 +43,26 @@ def decode_chunks(encoding: PackedStruct, chunks: Chunks, decoder: Decoder) -> S
 def decode_values(encoding: PackedStruct, block: Block, decoder: Decoder) -> StructBlock:
     """Take rows apart."""
     return _split(encoding, decoder.values(encoding.values, block), decoder)
+
+
+def _join(block: StructBlock) -> tuple[PackedStruct, FixedBlock]:
+    fields = [field for field in block.fields if isinstance(field, FixedBlock)]
+    assert len(fields) == len(block.fields)
+    rows = np.concatenate(
+        [field.data.reshape(block.count, field.bits // 8) for field in fields], axis=1
+    )
+    bits = tuple(field.bits for field in fields)
+    encoding = PackedStruct(bits_per_value=bits, values=Flat(bits_per_value=sum(bits)))
+    return encoding, FixedBlock(sum(bits), block.count, rows.reshape(-1))
+
+
+def encode_chunks(block: StructBlock) -> EncodedChunks:
+    """Put the fields of each row together and cut the rows into chunks."""
+    encoding, rows = _join(block)
+    encoded = flat.encode_chunks(rows)
+    return EncodedChunks(encoding, encoded.counts, encoded.buffers)
+
+
+def encode_values(block: StructBlock) -> tuple[PackedStruct, FixedBlock]:
+    """Each row as one value."""
+    return _join(block)

@@ -12,10 +12,13 @@ import numpy as np
 
 from pymosaic.pages.blocks import Chunks, FixedBlock, corrupt_unless
 from pymosaic.pages.encodings.decoder import Decoder, flat_bits
-from pymosaic.pages.kernels.run_length import expand_runs
-from pymosaic.pages.messages import Rle
+from pymosaic.pages.encodings.encoded import ChunkBuffer, EncodedChunks, even_counts
+from pymosaic.pages.kernels.run_length import count_runs, expand_runs, find_runs
+from pymosaic.pages.messages import Flat, Rle
 
-__all__ = ["decode_blocks", "decode_chunks"]
+__all__ = ["decode_blocks", "decode_chunks", "encode_chunks", "run_size"]
+
+CHUNK_VALUES = 2048
 
 
 def decode_chunks(encoding: Rle, chunks: Chunks, decoder: Decoder) -> FixedBlock:
@@ -60,3 +63,24 @@ def decode_blocks(encoding: Rle, chunks: Chunks, decoder: Decoder) -> FixedBlock
         chunks.counts,
     )
     return decode_chunks(encoding, split, decoder)
+
+
+def run_size(block: FixedBlock) -> int:
+    """Bytes that runs take."""
+    width = block.bits // 8
+    return count_runs(block.data, width, CHUNK_VALUES) * (width + 1)
+
+
+def encode_chunks(block: FixedBlock) -> EncodedChunks:
+    """Find runs, 2,048 values to a chunk."""
+    width = block.bits // 8
+    num_runs = count_runs(block.data, width, CHUNK_VALUES)
+    counts = even_counts(block.count, CHUNK_VALUES)
+    values, lengths = np.empty(num_runs * width, np.uint8), np.empty(num_runs, np.uint8)
+    runs_per_chunk = np.zeros(len(counts), np.int64)
+    find_runs(block.data, width, CHUNK_VALUES, values, lengths, runs_per_chunk)
+    return EncodedChunks(
+        Rle(values=Flat(bits_per_value=block.bits), run_lengths=Flat(bits_per_value=8)),
+        counts,
+        (ChunkBuffer(values, runs_per_chunk * width), ChunkBuffer(lengths, runs_per_chunk)),
+    )

@@ -10,17 +10,42 @@ full-zip             each value by itself, behind its length
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
 from pymosaic.pages.blocks import Block, Chunks, VariableBlock, corrupt_unless
 from pymosaic.pages.encodings.decoder import Decoder, flat_bits, refuse_buffer_compression
-from pymosaic.pages.kernels.variable import check_offsets, join_values, measure_values
-from pymosaic.pages.messages import Variable
+from pymosaic.pages.encodings.encoded import (
+    MAX_CHUNK_VALUES,
+    ChunkBuffer,
+    EncodedBlock,
+    EncodedChunks,
+)
+from pymosaic.pages.kernels.variable import (
+    check_offsets,
+    join_values,
+    measure_values,
+    split_values,
+)
+from pymosaic.pages.messages import Flat, Variable
 
-__all__ = ["decode_blocks", "decode_chunks", "decode_values", "offset_bits"]
+__all__ = [
+    "decode_blocks",
+    "decode_chunks",
+    "decode_values",
+    "encode_block",
+    "encode_chunks",
+    "encode_values",
+    "offset_bits",
+]
 
 _MAX_OFFSET = (1 << 31) - 1
+# A chunk is one read of a disk, unless two values do not fit in it.
+_TARGET_BYTES = 4096
+_LARGEST_BYTES = 28 << 10
 
 
 def offset_bits(encoding: Variable) -> int:
@@ -71,3 +96,62 @@ def decode_values(encoding: Variable, block: Block, decoder: Decoder) -> Block:
     offset_bits(encoding)
     corrupt_unless(isinstance(block, VariableBlock), "values of fixed width", "Variable")
     return block
+
+
+def _description(block: VariableBlock) -> Variable:
+    return Variable(offsets=Flat(bits_per_value=8 * block.offsets.itemsize))
+
+
+def _chunk_counts(offsets: npt.NDArray[Any]) -> list[int]:
+    """Values of each chunk: a power of two, at least two, of about 4 KiB; the rest in the last."""
+    positions, width = offsets.tolist(), offsets.itemsize
+    counts: list[int] = []
+    start, total = 0, len(positions) - 1
+
+    def size(count: int) -> int:
+        length: int = positions[start + count] - positions[start]
+        return (count + 1) * width + length
+
+    count = 2
+    while start < total:
+        left = total - start
+        if left <= MAX_CHUNK_VALUES and size(left) <= _TARGET_BYTES:
+            counts.append(left)
+            break
+        # Neighbouring chunks are alike, so that this is one or two steps.
+        while count > 2 and (count > left or size(count) > _TARGET_BYTES):
+            count //= 2
+        while 2 * count <= min(left, MAX_CHUNK_VALUES) and size(2 * count) <= _TARGET_BYTES:
+            count *= 2
+        counts.append(min(count, left))
+        start += counts[-1]
+    return counts
+
+
+def encode_chunks(block: VariableBlock) -> EncodedChunks | None:
+    """Cut values into chunks; None where two values are too long for one."""
+    counts = np.array(_chunk_counts(block.offsets), np.int64)
+    width = block.offsets.itemsize
+    ends = np.cumsum(counts)
+    lengths = block.offsets[ends].astype(np.int64) - block.offsets[ends - counts]
+    # Offsets are read in place, so that chunks end at a multiple of their width.
+    sizes = ((counts + 1) * width + lengths + width - 1) // width * width
+    if len(sizes) and int(sizes.max()) > _LARGEST_BYTES:
+        return None
+    out = np.empty(int(sizes.sum()), np.uint8)
+    starts = np.cumsum(sizes) - sizes
+    split_values(block.offsets, block.data, counts, width, starts, sizes, out)
+    return EncodedChunks(_description(block), counts, (ChunkBuffer(out, sizes),))
+
+
+def encode_block(block: VariableBlock) -> EncodedBlock:
+    """Header, offsets, bytes."""
+    width = block.offsets.itemsize
+    header = np.array([8 * width, (len(block.offsets) + 2) * width], f"<u{width}")
+    parts = [header.tobytes(), block.offsets.tobytes(), block.data.tobytes()]
+    return EncodedBlock(_description(block), np.frombuffer(b"".join(parts), np.uint8))
+
+
+def encode_values(block: VariableBlock) -> tuple[Variable, VariableBlock]:
+    """Values as they are."""
+    return _description(block), block

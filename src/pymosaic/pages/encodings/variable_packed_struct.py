@@ -6,15 +6,17 @@ or 64 bits. Each field has an encoding of its own, applied value by value.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from pymosaic.errors import CorruptFileError
 from pymosaic.pages.blocks import Block, FixedBlock, StructBlock, VariableBlock, corrupt_unless
 from pymosaic.pages.encodings.decoder import Decoder
-from pymosaic.pages.kernels.packed_rows import measure_rows, split_field
-from pymosaic.pages.messages import VariablePackedStruct
+from pymosaic.pages.kernels.packed_rows import join_rows, measure_rows, split_field
+from pymosaic.pages.messages import FieldEncoding, Flat, Variable, VariablePackedStruct
 
-__all__ = ["decode_values"]
+__all__ = ["decode_values", "encode_values"]
 
 _MAX_FIELDS = 1 << 16
 
@@ -52,3 +54,33 @@ def decode_values(encoding: VariablePackedStruct, block: Block, decoder: Decoder
         fields.append(decoder.values(field.value, value))
     corrupt_unless(bool((positions == offsets[1:]).all()), "bytes are left", "VariablePackedStruct")
     return StructBlock(block.count, tuple(fields))
+
+
+def encode_values(block: StructBlock) -> tuple[VariablePackedStruct, VariableBlock]:
+    """Each row as one value, its fields plain."""
+    lengths = np.zeros(block.count, np.int64)
+    parts: list[tuple[FieldEncoding, Any, Any, int]] = []
+    for field in block.fields:
+        if isinstance(field, FixedBlock):
+            width = field.bits // 8
+            offsets = np.arange(block.count + 1, dtype=np.int64) * width
+            encoding = FieldEncoding(
+                value=Flat(bits_per_value=field.bits), bits_per_value=field.bits
+            )
+            parts.append((encoding, field.data, offsets, 0))
+        else:
+            assert isinstance(field, VariableBlock)
+            bits = 8 * field.offsets.itemsize
+            encoding = FieldEncoding(
+                value=Variable(offsets=Flat(bits_per_value=bits)), bits_per_length=bits
+            )
+            parts.append((encoding, field.data, field.offsets.astype(np.int64), bits // 8))
+        lengths += np.diff(parts[-1][2]) + parts[-1][3]
+    row_offsets = np.zeros(block.count + 1, np.int64)
+    np.cumsum(lengths, out=row_offsets[1:])
+    out = np.empty(int(row_offsets[-1]), np.uint8)
+    positions = row_offsets[:-1].copy()
+    for _, data, offsets, length_width in parts:
+        join_rows(data, offsets, length_width, positions, out)
+    fields = tuple(encoding for encoding, _, _, _ in parts)
+    return VariablePackedStruct(fields=fields), VariableBlock(row_offsets, out)

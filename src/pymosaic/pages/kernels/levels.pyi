@@ -1,3 +1,5 @@
+from typing import Any
+
 from numpy import int32, int64, uint8, uint16
 from numpy.typing import NDArray
 
@@ -25,4 +27,32 @@ def assemble(
     offsets: NDArray[int32],
     counts: NDArray[int64],
     nulls: NDArray[int64],
+) -> None: ...
+def mark_nulls(
+    definition: NDArray[uint16],
+    slots: NDArray[int64],
+    validity: NDArray[uint8],
+    first_bit: int,
+    level: int,
+) -> None: ...
+def count_expanded(
+    definition: NDArray[uint16],
+    slots: NDArray[int64],
+    offsets: NDArray[Any],
+    validity: NDArray[uint8],
+    first_bit: int,
+) -> int: ...
+def expand_lists(
+    rep: NDArray[uint16],
+    definition: NDArray[uint16],
+    slots: NDArray[int64],
+    offsets: NDArray[Any],
+    validity: NDArray[uint8],
+    first_bit: int,
+    continue_level: int,
+    null_level: int,
+    empty_level: int,
+    new_rep: NDArray[uint16],
+    new_def: NDArray[uint16],
+    new_slots: NDArray[int64],
 ) -> None: ...

@@ -9,7 +9,11 @@ at which it starts. Bitmaps are Arrow's: least significant bit first, set where 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 from libc.stdlib cimport calloc, free
 
-from pymosaic.kernels.primitives cimport corrupt, out_of_memory, set_bit
+from pymosaic.kernels.primitives cimport bit_at, corrupt, out_of_memory, set_bit
+
+ctypedef fused Offset:
+    int32_t
+    int64_t
 
 
 def levels_to_validity(
@@ -181,3 +185,74 @@ def assemble(
             nulls[layer] = states[layer].nulls
     finally:
         free(states)
+
+
+def mark_nulls(
+    uint16_t[::1] definition, const int64_t[::1] slots, const uint8_t[::1] validity,
+    int64_t first_bit, int level
+):
+    """Give items whose slot is null a level, unless a layer around them has given one."""
+    cdef int64_t item, bit
+    with nogil:
+        for item in range(definition.shape[0]):
+            if definition[item] == 0 and slots[item] >= 0:
+                bit = first_bit + slots[item]
+                if not bit_at(&validity[0], bit):
+                    definition[item] = <uint16_t>level
+
+
+def count_expanded(
+    const uint16_t[::1] definition, const int64_t[::1] slots, const Offset[::1] offsets,
+    const uint8_t[::1] validity, int64_t first_bit
+):
+    """Items after the lists in ``slots`` are expanded; null and empty ones stay one item."""
+    cdef int64_t item, slot, total = 0
+    cdef bint has_nulls = validity.shape[0] > 0
+    with nogil:
+        for item in range(slots.shape[0]):
+            slot = slots[item]
+            if (
+                slot < 0 or definition[item] != 0
+                or (has_nulls and not bit_at(&validity[0], first_bit + slot))
+            ):
+                total += 1
+            else:
+                total += max(<int64_t>1, <int64_t>offsets[slot + 1] - <int64_t>offsets[slot])
+    return total
+
+
+def expand_lists(
+    const uint16_t[::1] rep, const uint16_t[::1] definition, const int64_t[::1] slots,
+    const Offset[::1] offsets, const uint8_t[::1] validity, int64_t first_bit, int continue_level,
+    int null_level, int empty_level, uint16_t[::1] new_rep, uint16_t[::1] new_def,
+    int64_t[::1] new_slots
+):
+    """Replace lists by their items; what has none gets a level and the slot -1."""
+    cdef int64_t item, slot, value, first, end, position = 0
+    cdef bint has_nulls = validity.shape[0] > 0
+    cdef uint16_t level
+    with nogil:
+        for item in range(slots.shape[0]):
+            slot = slots[item]
+            level = definition[item]
+            new_rep[position] = rep[item]
+            first = end = 0
+            if slot >= 0 and level == 0:
+                if has_nulls and not bit_at(&validity[0], first_bit + slot):
+                    level = <uint16_t>null_level
+                else:
+                    first = offsets[slot]
+                    end = offsets[slot + 1]
+                    if end == first:
+                        level = <uint16_t>empty_level
+            if end == first:
+                new_def[position] = level
+                new_slots[position] = -1
+                position += 1
+                continue
+            for value in range(first, end):
+                if value > first:
+                    new_rep[position] = <uint16_t>continue_level
+                new_def[position] = 0
+                new_slots[position] = value
+                position += 1

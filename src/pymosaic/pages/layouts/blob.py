@@ -12,13 +12,20 @@ from collections.abc import Callable
 import numpy as np
 
 from pymosaic.errors import CorruptFileError, UnsupportedFeatureError
-from pymosaic.pages.blocks import StructBlock, VariableBlock, bytes_of, corrupt_unless
+from pymosaic.pages.blocks import (
+    FixedBlock,
+    Integers,
+    StructBlock,
+    VariableBlock,
+    bytes_of,
+    corrupt_unless,
+)
 from pymosaic.pages.encodings import TreeDecoder
 from pymosaic.pages.layouts.page import FILE, Items, PageInput, Steps
-from pymosaic.pages.levels import Levels, shape_of
+from pymosaic.pages.levels import LevelArray, Levels, shape_of
 from pymosaic.pages.messages import BlobLayout, Layout
 
-__all__ = ["read"]
+__all__ = ["describe", "read"]
 
 
 def read(
@@ -60,3 +67,20 @@ def read(
     values = VariableBlock(offsets, bytes_of(b"".join(contents)))
     levels = Levels(None, definition if shape.max_def else None)
     return Items(levels, len(size), values)
+
+
+def describe(sizes: Integers, definition: LevelArray | None, start: int, align: int) -> StructBlock:
+    """Positions and sizes of values that are written from ``start`` on, each aligned."""
+    positions = np.zeros(len(sizes), np.uint64)
+    end = start
+    for number in np.flatnonzero(sizes).tolist():
+        end = -(-end // align) * align
+        positions[number] = end
+        end += int(sizes[number])
+    if definition is not None:
+        is_null = definition > 0
+        positions[is_null] = definition[is_null].astype(np.uint64) << np.uint64(16)
+    fields = (positions, sizes.astype(np.uint64))
+    return StructBlock(
+        len(sizes), tuple(FixedBlock(64, len(sizes), field.view(np.uint8)) for field in fields)
+    )

@@ -17,14 +17,22 @@ from __future__ import annotations
 import numpy as np
 
 from pymosaic.errors import CorruptFileError
-from pymosaic.pages.blocks import Block, Chunks, FixedBlock, VariableBlock, bytes_of, corrupt_unless
+from pymosaic.pages.blocks import (
+    Block,
+    Bytes,
+    Chunks,
+    FixedBlock,
+    VariableBlock,
+    bytes_of,
+    corrupt_unless,
+)
 from pymosaic.pages.encodings import TreeDecoder
 from pymosaic.pages.encodings.constant import repeat
 from pymosaic.pages.layouts.page import Items, PageInput, Steps
 from pymosaic.pages.levels import LevelArray, Levels, Shape, shape_of
-from pymosaic.pages.messages import AllNullLayout, Encoding
+from pymosaic.pages.messages import AllNullLayout, Encoding, Layer
 
-__all__ = ["read"]
+__all__ = ["read", "write"]
 
 
 def _levels(
@@ -108,3 +116,15 @@ def _all_null_definition(shape: Shape, num_items: int, decoder: TreeDecoder) -> 
         return None
     decoder.memory.charge(2 * num_items)
     return np.ones(num_items, np.uint16)
+
+
+def write(layers: tuple[int, ...], levels: Levels) -> tuple[AllNullLayout, list[Bytes]]:
+    """Write a page without values; levels are left out where all items are simply null."""
+    if layers == (Layer.NULLABLE_ITEM,):
+        return AllNullLayout(layers=layers), []
+    empty = np.empty(0, np.uint16)
+    buffers = [
+        (empty if given is None else given).view(np.uint8)
+        for given in (levels.repetition, levels.definition)
+    ]
+    return AllNullLayout(layers=layers), buffers

@@ -19,6 +19,7 @@ import numpy as np
 from pymosaic.errors import CorruptFileError
 from pymosaic.pages.blocks import (
     Block,
+    Bytes,
     FixedBlock,
     Integers,
     VariableBlock,
@@ -26,12 +27,17 @@ from pymosaic.pages.blocks import (
     corrupt_unless,
 )
 from pymosaic.pages.encodings import TreeDecoder
-from pymosaic.pages.kernels.full_zip import unzip_fixed, unzip_variable
+from pymosaic.pages.kernels.full_zip import (
+    unzip_fixed,
+    unzip_variable,
+    zip_fixed,
+    zip_variable,
+)
 from pymosaic.pages.layouts.page import Items, PageInput, Range, Steps
 from pymosaic.pages.levels import Levels, Shape, shape_of
-from pymosaic.pages.messages import FullZipLayout
+from pymosaic.pages.messages import Encoding, FullZipLayout
 
-__all__ = ["control_width", "read"]
+__all__ = ["control_width", "read", "write"]
 
 _ITEMS, _INDEX = 0, 1
 _MAX_BITS = 1 << 32
@@ -173,3 +179,54 @@ def _unzip(
         definition[:num_items] if layout.bits_def else None,
     )
     return Items(levels, num_items, decoder.values(layout.value_compression, block))
+
+
+def write(
+    layers: tuple[int, ...],
+    levels: Levels,
+    num_items: int,
+    encoding: Encoding,
+    block: FixedBlock | VariableBlock,
+) -> tuple[FullZipLayout, list[Bytes]]:
+    """Zip levels and values, which were encoded one by one."""
+    shape = shape_of(layers)
+    bits_rep, bits_def = shape.max_rep.bit_length(), shape.max_def.bit_length()
+    word = control_width(bits_rep + bits_def)
+    none = np.empty(0, np.uint16)
+    rep = none if levels.repetition is None else levels.repetition
+    definition = none if levels.definition is None else levels.definition
+    starts = np.empty(num_items + 1, np.int64)
+    arguments = (rep, definition, word, bits_def, shape.max_visible_def)
+    bits_per_value = bits_per_offset = None
+    if isinstance(block, FixedBlock):
+        width = bits_per_value = block.bits
+        out = np.empty(num_items * word + block.count * (width // 8), np.uint8)
+        size = zip_fixed(*arguments, block.data, width // 8, starts, out)
+    else:
+        bits_per_offset = 8 * block.offsets.itemsize
+        room = num_items * (word + block.offsets.itemsize) + len(block.data)
+        out = np.empty(room, np.uint8)
+        offsets = block.offsets.astype(np.int64, copy=False)
+        size = zip_variable(*arguments, offsets, block.data, bits_per_offset // 8, starts, out)
+    buffers = [out[:size]]
+    if bits_per_offset is not None or bits_rep:
+        rows = starts[:-1][rep == shape.max_rep] if bits_rep else starts[:-1]
+        buffers.append(_index(np.append(rows, size)))
+    layout = FullZipLayout(
+        bits_rep=bits_rep,
+        bits_def=bits_def,
+        bits_per_value=bits_per_value,
+        bits_per_offset=bits_per_offset,
+        num_items=num_items,
+        num_visible_items=block.count,
+        value_compression=encoding,
+        layers=layers,
+    )
+    return layout, buffers
+
+
+def _index(starts: Integers) -> Bytes:
+    """Starts of rows in as few bytes as the last one needs."""
+    last = int(starts[-1])
+    width = next(width for width in (1, 2, 4, 8) if last < 1 << (8 * width))
+    return starts.astype(f"<u{width}").view(np.uint8)

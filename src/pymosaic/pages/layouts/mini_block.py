@@ -19,6 +19,7 @@ Header and buffers are padded to 8 bytes. The last chunk has what is left of the
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,19 +34,23 @@ from pymosaic.pages.blocks import (
     bytes_of,
     corrupt_unless,
 )
-from pymosaic.pages.encodings import TreeDecoder
+from pymosaic.pages.encodings import TreeDecoder, out_of_line_bitpacking
 from pymosaic.pages.encodings.dictionary import look_up
-from pymosaic.pages.kernels.chunks import locate_buffers
+from pymosaic.pages.encodings.encoded import ChunkBuffer, EncodedBlock, EncodedChunks
+from pymosaic.pages.kernels.chunks import locate_buffers, scatter
 from pymosaic.pages.layouts.page import Items, PageInput, Steps
-from pymosaic.pages.levels import LevelArray, Levels, shape_of
+from pymosaic.pages.levels import LevelArray, Levels, Shape, shape_of
 from pymosaic.pages.messages import Encoding, MiniBlockLayout
 
-__all__ = ["ChunkIndex", "read"]
+__all__ = ["ChunkIndex", "read", "write"]
 
 _WORDS, _CHUNKS, _DICTIONARY = 0, 1, 2
 # What a word can say of any chunk but the last, which holds no more either.
 _MAX_CHUNK_VALUES = 1 << 15
 _MAX_VALUE_BUFFERS = 64
+_MAX_CHUNK_BYTES = 1 << 15
+_MAX_U16 = (1 << 16) - 1
+_PADDING = 0xFE
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,3 +282,98 @@ def _decode(
 
 def _dictionary(layout: MiniBlockLayout, content: Bytes, decoder: TreeDecoder) -> Block:
     return decoder.blocks(layout.dictionary, Chunks.single(content, layout.num_dictionary_items))
+
+
+def write(
+    layers: tuple[int, ...],
+    levels: Levels,
+    encoded: EncodedChunks,
+    dictionary: EncodedBlock | None = None,
+    num_dictionary_items: int = 0,
+) -> tuple[MiniBlockLayout, list[Bytes]] | None:
+    """Put levels and encoded values into chunks; None where a chunk would be too large."""
+    shape = shape_of(layers)
+    num_items = _items_per_chunk(levels, shape, encoded.counts)
+    parts: list[EncodedChunks] = []
+    for given, highest in (
+        (levels.repetition, shape.max_rep),
+        (levels.definition, shape.max_def),
+    ):
+        if given is not None:
+            block = FixedBlock(16, len(given), given.view(np.uint8))
+            width = highest.bit_length()
+            parts.append(out_of_line_bitpacking.encode_chunks(block, num_items, width))
+    buffers = [buffer for part in (*parts, encoded) for buffer in part.buffers]
+    num_levels = num_items if parts else np.zeros(len(num_items), np.int64)
+    chunks = _join_chunks(num_levels, buffers)
+    if chunks is None:
+        return None
+    sizes, data = chunks
+    words = ((sizes // 8 - 1) << 4) | np.log2(encoded.counts).astype(np.int64)
+    if len(words):
+        words[-1] &= ~15
+    result = [words.astype("<u2").view(np.uint8), data]
+    if dictionary is not None:
+        result.append(dictionary.data)
+    if levels.repetition is not None:
+        result.append(_repetition_index(levels.repetition == shape.max_rep, num_items))
+    layout = MiniBlockLayout(
+        rep_compression=None if levels.repetition is None else parts[0].encoding,
+        def_compression=None if levels.definition is None else parts[-1].encoding,
+        value_compression=encoded.encoding,
+        dictionary=None if dictionary is None else dictionary.encoding,
+        num_dictionary_items=num_dictionary_items,
+        layers=layers,
+        num_buffers=len(encoded.buffers),
+        repetition_index_depth=0 if levels.repetition is None else 1,
+        num_items=int(encoded.counts.sum()),
+    )
+    return layout, result
+
+
+def _items_per_chunk(levels: Levels, shape: Shape, counts: Integers) -> Integers:
+    """Items that go with the values of each chunk; those without a value go with the next one."""
+    if levels.repetition is None:
+        return counts
+    total = len(levels.repetition)
+    if levels.definition is None:
+        return counts
+    visible = np.flatnonzero(levels.definition <= shape.max_visible_def)
+    ends = visible[np.cumsum(counts) - 1] + 1
+    ends[-1] = total
+    return np.diff(ends, prepend=0)
+
+
+def _join_chunks(num_levels: Integers, buffers: list[ChunkBuffer]) -> tuple[Integers, Bytes] | None:
+    """Header and buffers of each chunk, padded; None where a size does not fit its field."""
+    header = _padded(np.int64(2 + 2 * len(buffers)))
+    sizes = header + sum(_padded(buffer.sizes) for buffer in buffers)
+    too_large = max((int(buffer.sizes.max()) for buffer in buffers), default=0) > _MAX_U16
+    if too_large or int(num_levels.max()) > _MAX_U16 or int(sizes.max()) > _MAX_CHUNK_BYTES:
+        return None
+    out = np.full(int(sizes.sum()), _PADDING, np.uint8)
+    starts = np.cumsum(sizes) - sizes
+    for field, numbers in enumerate([num_levels, *(buffer.sizes for buffer in buffers)]):
+        out[starts + 2 * field] = numbers & 0xFF
+        out[starts + 2 * field + 1] = numbers >> 8
+    position = starts + header
+    for buffer in buffers:
+        scatter(buffer.data, buffer.sizes, position, out)
+        position = position + _padded(buffer.sizes)
+    return sizes, out
+
+
+def _padded(size: Any) -> Any:
+    return (size + 7) & ~7
+
+
+def _repetition_index(begins: npt.NDArray[np.bool_], num_items: Integers) -> Bytes:
+    """Rows that end in each chunk, and its items after the last of them."""
+    ends = np.cumsum(num_items)
+    row_starts = np.append(np.flatnonzero(begins), len(begins))
+    # A row ends where the next one starts; a start at a chunk's end ends a row in it.
+    before = np.searchsorted(row_starts, ends, side="right")
+    finished = np.diff(before, prepend=1)
+    last_end = np.maximum(row_starts[before - 1], ends - num_items)
+    index = np.stack([finished, ends - last_end], axis=1)
+    return np.ascontiguousarray(index.astype("<u8")).view(np.uint8).reshape(-1)
