@@ -28,7 +28,7 @@ demo: $(installed) ## Write and read a 10,000-column table as Mosaic and as Parq
 
 .PHONY: test
 test: $(installed) ## Run all tests (PYTEST_ARGS="-x tests/unit" for some)
-	@scripts/ensure-system java
+	@scripts/ensure-system java chromium
 	$(bin)/python -m pytest $(PYTEST_ARGS)
 
 .PHONY: bench

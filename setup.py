@@ -10,7 +10,8 @@ from pathlib import Path
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-KERNELS = Path("src/pymosaic/kernels")
+SOURCE = Path("src")
+KERNELS = [SOURCE / "pymosaic/kernels", SOURCE / "pymosaic/pages/kernels"]
 
 compile_args, link_args = ["-O3"], []
 if os.environ.get("PYMOSAIC_DEBUG", "0") != "0":
@@ -19,18 +20,19 @@ if os.environ.get("PYMOSAIC_SANITIZE", "0") != "0":
     link_args = ["-fsanitize=address,undefined"]
     compile_args = ["-O1", "-g", "-fno-omit-frame-pointer", *link_args]
 
-sources = sorted(KERNELS.glob("*.pyx"))
-if not sources:
-    raise SystemExit(f"pymosaic cannot be built: no kernel sources in {KERNELS}")
+sources = [source for directory in KERNELS for source in sorted(directory.glob("*.pyx"))]
+if {source.parent for source in sources} != set(KERNELS):
+    raise SystemExit(f"pymosaic cannot be built: no kernel sources in one of {KERNELS}")
+headers = [str(header) for directory in KERNELS for header in sorted(directory.glob("*.h"))]
 
 setup(
     ext_modules=cythonize(
         [
             Extension(
-                f"pymosaic.kernels.{source.stem}",
+                ".".join(source.relative_to(SOURCE).with_suffix("").parts),
                 [str(source)],
-                include_dirs=[str(KERNELS)],
-                depends=[str(header) for header in sorted(KERNELS.glob("*.h"))],
+                include_dirs=[str(directory) for directory in KERNELS],
+                depends=headers,
                 extra_compile_args=compile_args,
                 extra_link_args=link_args,
             )

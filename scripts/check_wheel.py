@@ -21,6 +21,7 @@ assert pathlib.Path(pymosaic.__file__).is_relative_to(pathlib.Path.cwd()), pymos
 table = pa.table({"id": [1, 2, None], "name": ["x", "y", "x"]})
 pymosaic.write_table(table, "smoke.mosaic")
 assert pymosaic.read_table("smoke.mosaic").equals(table)
+pymosaic.write_report("smoke.mosaic", "smoke.html")
 """
 
 
@@ -32,7 +33,7 @@ def expected_files() -> set[str]:
     for path in (source / "pymosaic").rglob("*"):
         if path.suffix == ".pyx":
             expected |= {path.with_suffix(suffix), path.with_suffix(".pyi")}
-        elif path.suffix in (".py", ".pyi", ".pxd", ".h") or path.name == "py.typed":
+        elif path.suffix in (".py", ".pyi", ".pxd", ".h") or path.parent.name == "assets":
             expected.add(path)
     expected.add(source / "pymosaic" / "py.typed")
     return {path.relative_to(source).as_posix() for path in expected}

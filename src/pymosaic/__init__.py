@@ -1,26 +1,43 @@
 """Mosaic v1 files for Python: tables with thousands to hundreds of thousands of columns."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pymosaic.errors import (
-    ClosedError,
-    ColumnNotFoundError,
-    CommitConflictError,
-    CorruptFileError,
-    DatasetError,
-    DatasetExistsError,
-    InvalidDataError,
-    InvalidOptionError,
-    LimitExceededError,
-    MosaicError,
-    UnsupportedFeatureError,
-)
-from pymosaic.limits import Limits
-from pymosaic.metadata import BucketMetadata, ColumnMetadata, FileMetadata, RowGroupMetadata
-from pymosaic.reader import MosaicFile, read_metadata, read_schema, read_table
-from pymosaic.statistics import ColumnStatistics
-from pymosaic.writer import MosaicWriter, write_table
+if TYPE_CHECKING:
+    from pymosaic.dataset.compact import CompactionReport, compact
+    from pymosaic.dataset.dataset import Dataset, dataset
+    from pymosaic.dataset.merge import MergeReport, merge
+    from pymosaic.dataset.plan import Piece, ScanPlan
+    from pymosaic.dataset.scan import Scan
+    from pymosaic.dataset.scan_task import ScanTask
+    from pymosaic.dataset.tune import Recommendation, tune
+    from pymosaic.dataset.vacuum import VacuumReport, vacuum
+    from pymosaic.dataset.write import WrittenDataset, write_dataset
+    from pymosaic.errors import (
+        ClosedError,
+        ColumnNotFoundError,
+        CommitConflictError,
+        CorruptFileError,
+        DatasetError,
+        DatasetExistsError,
+        InvalidDataError,
+        InvalidOptionError,
+        LimitExceededError,
+        MosaicError,
+        UnsupportedFeatureError,
+    )
+    from pymosaic.expressions import FilterSyntaxError, parse_filter
+    from pymosaic.interop.pandas import read_pandas
+    from pymosaic.interop.polars import scan_polars
+    from pymosaic.limits import Limits
+    from pymosaic.metadata import BucketMetadata, ColumnMetadata, FileMetadata, RowGroupMetadata
+    from pymosaic.reader import MosaicFile, read_metadata, read_schema, read_table
+    from pymosaic.report import write_report
+    from pymosaic.statistics import ColumnStatistics
+    from pymosaic.verification import Finding, verify
+    from pymosaic.writer import MosaicWriter, write_table
+
+    __version__: str
 
 __all__ = [
     "BucketMetadata",
@@ -35,6 +52,7 @@ __all__ = [
     "DatasetError",
     "DatasetExistsError",
     "FileMetadata",
+    "FilterSyntaxError",
     "Finding",
     "InvalidDataError",
     "InvalidOptionError",
@@ -57,6 +75,7 @@ __all__ = [
     "compact",
     "dataset",
     "merge",
+    "parse_filter",
     "read_metadata",
     "read_pandas",
     "read_schema",
@@ -66,60 +85,101 @@ __all__ = [
     "vacuum",
     "verify",
     "write_dataset",
+    "write_report",
     "write_table",
 ]
 
-
-if TYPE_CHECKING:
-    from pymosaic.dataset.compact import CompactionReport, compact
-    from pymosaic.dataset.dataset import Dataset, dataset
-    from pymosaic.dataset.merge import MergeReport, merge
-    from pymosaic.dataset.plan import Piece, ScanPlan
-    from pymosaic.dataset.scan import Scan
-    from pymosaic.dataset.scan_task import ScanTask
-    from pymosaic.dataset.tune import Recommendation, tune
-    from pymosaic.dataset.vacuum import VacuumReport, vacuum
-    from pymosaic.dataset.write import WrittenDataset, write_dataset
-    from pymosaic.interop.pandas import read_pandas
-    from pymosaic.interop.polars import scan_polars
-    from pymosaic.verification import Finding, verify
-
-# Imported when first asked for: who reads one file needs none of it.
-_LATE = {
-    "Finding": "pymosaic.verification",
-    "verify": "pymosaic.verification",
-    "CompactionReport": "pymosaic.dataset.compact",
-    "Dataset": "pymosaic.dataset.dataset",
-    "MergeReport": "pymosaic.dataset.merge",
-    "Piece": "pymosaic.dataset.plan",
-    "Recommendation": "pymosaic.dataset.tune",
-    "Scan": "pymosaic.dataset.scan",
-    "ScanPlan": "pymosaic.dataset.plan",
-    "ScanTask": "pymosaic.dataset.scan_task",
-    "read_pandas": "pymosaic.interop.pandas",
-    "scan_polars": "pymosaic.interop.polars",
-    "VacuumReport": "pymosaic.dataset.vacuum",
-    "WrittenDataset": "pymosaic.dataset.write",
-    "compact": "pymosaic.dataset.compact",
-    "merge": "pymosaic.dataset.merge",
-    "tune": "pymosaic.dataset.tune",
-    "vacuum": "pymosaic.dataset.vacuum",
-    "write_dataset": "pymosaic.dataset.write",
+# Where each name is from. A module is imported when one of its names is first asked for, so that
+# what needs neither pyarrow nor numpy (the command line's help) does not wait for them.
+_MODULES = {
+    "dataset.compact": (
+        "CompactionReport",
+        "compact",
+    ),
+    "dataset.dataset": ("Dataset",),
+    "dataset.merge": (
+        "MergeReport",
+        "merge",
+    ),
+    "dataset.plan": (
+        "Piece",
+        "ScanPlan",
+    ),
+    "dataset.scan": ("Scan",),
+    "dataset.scan_task": ("ScanTask",),
+    "dataset.tune": (
+        "Recommendation",
+        "tune",
+    ),
+    "dataset.vacuum": (
+        "VacuumReport",
+        "vacuum",
+    ),
+    "dataset.write": (
+        "WrittenDataset",
+        "write_dataset",
+    ),
+    "errors": (
+        "ClosedError",
+        "ColumnNotFoundError",
+        "CommitConflictError",
+        "CorruptFileError",
+        "DatasetError",
+        "DatasetExistsError",
+        "InvalidDataError",
+        "InvalidOptionError",
+        "LimitExceededError",
+        "MosaicError",
+        "UnsupportedFeatureError",
+    ),
+    "expressions": (
+        "FilterSyntaxError",
+        "parse_filter",
+    ),
+    "interop.pandas": ("read_pandas",),
+    "interop.polars": ("scan_polars",),
+    "limits": ("Limits",),
+    "metadata": (
+        "BucketMetadata",
+        "ColumnMetadata",
+        "FileMetadata",
+        "RowGroupMetadata",
+    ),
+    "reader": (
+        "MosaicFile",
+        "read_metadata",
+        "read_schema",
+        "read_table",
+    ),
+    "report": ("write_report",),
+    "statistics": ("ColumnStatistics",),
+    "verification": (
+        "Finding",
+        "verify",
+    ),
+    "writer": (
+        "MosaicWriter",
+        "write_table",
+    ),
 }
+_HOMES = {name: f"pymosaic.{module}" for module, names in _MODULES.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
-    # Looking the version up takes longer than everything else here, and few ask for it.
-    if name == "__version__":
+def __getattr__(name: str) -> object:
+    value: object
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    elif name == "dataset":
+        # The package is the function: it can be called.
+        value = import_module("pymosaic.dataset")
+    elif name == "__version__":
         from importlib.metadata import version
 
-        return version("pymosaic")
-    if name == "dataset":
-        return import_module("pymosaic.dataset")
-    if name in _LATE:
-        value = globals()[name] = getattr(import_module(_LATE[name]), name)
-        return value
-    raise AttributeError(f"module 'pymosaic' has no attribute {name!r}")
+        value = version("pymosaic")
+    else:
+        raise AttributeError(f"module 'pymosaic' has no attribute {name!r}")
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

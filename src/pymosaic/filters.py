@@ -18,7 +18,7 @@ from __future__ import annotations
 import reprlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -55,7 +55,9 @@ _ORDER_TESTS: dict[str, tuple[Callable[..., pa.Array], Callable[[Any, Any, Any],
     ">=": (pc.greater_equal, lambda low, high, key: bool(high < key)),
 }
 _OPPOSITES = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "in": "not in", "not in": "in"}
-_OPERATORS = ("=", "==", "!=", *_ORDER_TESTS, *_SET_TESTS, *_NULL_TESTS)
+# Not the opposites, to a NaN: it is not below 5, and not at or above it either.
+_NEGATED_TESTS = {f"not {name}": name for name in _ORDER_TESTS}
+_OPERATORS = ("=", "==", "!=", *_ORDER_TESTS, *_NEGATED_TESTS, *_SET_TESTS, *_NULL_TESTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +66,19 @@ class _Test:
 
     ``operator`` is ``in`` or ``not in`` (with any number of sorted keys: none, and nothing or
     everything passes), or one of ``< <= > >=`` with one key. ``values`` holds the keys as Arrow.
+    A negated test passes what it would otherwise fail.
     """
 
     operator: str
     keys: tuple[Key, ...]
     values: pa.Array
+    negated: bool = False
 
     def mask(self, array: pa.Array) -> pa.Array:
-        array = array.view(self.values.type)
+        mask = self._mask(array.view(self.values.type))
+        return pc.invert(mask) if self.negated else mask
+
+    def _mask(self, array: pa.Array) -> pa.Array:
         if self.operator in _ORDER_TESTS:
             compare, _ = _ORDER_TESTS[self.operator]
             return compare(array, self.values[0])
@@ -82,6 +89,8 @@ class _Test:
         return found if self.operator == "in" else pc.and_not(array.is_valid(), found)
 
     def excludes(self, low: Any, high: Any) -> bool:
+        if self.negated:
+            return replace(self, negated=False).covers(low, high)
         if self.operator in _ORDER_TESTS:
             _, impossible = _ORDER_TESTS[self.operator]
             return impossible(low, high, self.keys[0])
@@ -93,6 +102,8 @@ class _Test:
         return inside and low == high and not isinstance(low, float)
 
     def covers(self, low: Any, high: Any) -> bool:
+        if self.negated:
+            return replace(self, negated=False).excludes(low, high)
         # A NaN, which minimum and maximum do not tell of, passes no test but "not in".
         if isinstance(low, float) and self.operator != "not in":
             return False
@@ -124,6 +135,9 @@ class Predicate:
             places = [self._place(value, arrow_type) for value in self.values]
             if self.operator in _ORDER_TESTS:
                 test = _bind_order(self.operator, places[0], arrow_type)
+            elif self.operator in _NEGATED_TESTS:
+                positive = _bind_order(_NEGATED_TESTS[self.operator], places[0], arrow_type)
+                test = replace(positive, negated=True)
             else:
                 name = "in" if self.operator in ("==", "in") else "not in"
                 keys = [exact_key(place, arrow_type) for place in places]
@@ -353,9 +367,9 @@ def parse_filters(filters: object) -> Filter | None:
     ----------
     filters : list of tuples, list of lists of tuples, or None
         Tuples are ``(column, operator, literal)``. Operators: ``=`` or ``==``, ``!=``, ``<``,
-        ``<=``, ``>``, ``>=``, ``in`` and ``not in`` (with a list, set, array, ... of literals),
-        ``is null`` and ``is not null`` (the literal may be left out). Upper case is accepted.
-        A list in place of a tuple is, too.
+        ``<=``, ``>``, ``>=``, their negations ``not <`` to ``not >=`` (which keep NaN), ``in`` and
+        ``not in`` (with a list, set, array, ... of literals), ``is null`` and ``is not null`` (the
+        literal may be left out). Upper case is accepted. A list in place of a tuple is, too.
 
     Returns
     -------

@@ -22,6 +22,7 @@ import pyarrow as pa
 __all__ = [
     "Key",
     "Place",
+    "WrittenNumber",
     "exact_key",
     "floor_key",
     "is_null",
@@ -53,6 +54,28 @@ _TIME_UNITS = {
 _EPOCH = datetime.datetime(1970, 1, 1)
 # An optional date of ten characters, a time with seconds, a fraction, and the rest (the offset).
 _FRACTION_OF_SECOND = re.compile(r"((?:.{10}.)?\d\d:\d\d:\d\d)[.,](\d+)([^.,]*)")
+
+
+class WrittenNumber(Decimal):
+    """A number as it was written in a text: with a column of floats it means the nearest one.
+
+    So ``0.1`` in a text equals 0.1 in columns of float, double and decimal alike, where the double
+    0.1 is not what a decimal or a float holds. With any other column it is the decimal number.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pymosaic.filters import parse_filters
+    >>> from pymosaic.literals import WrittenNumber
+    >>> batch = pa.record_batch({"x": pa.array([0.1, 0.2], pa.float32())})
+    >>> parse_filters([("x", "==", WrittenNumber("0.1"))]).mask(batch).to_pylist()
+    [True, False]
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def is_null(value: object) -> bool:
@@ -181,6 +204,8 @@ def locate(value: object, arrow_type: pa.DataType) -> Place | None:
     number = _number(value)
     if number is not None and types.is_decimal(arrow_type):
         number = number * Fraction(10) ** int(arrow_type.scale)
+    elif isinstance(value, WrittenNumber) and types.is_floating(arrow_type):
+        number = _nearest_float(Fraction(value), arrow_type)
     return number
 
 
@@ -252,6 +277,19 @@ def floor_key(place: Fraction | float, arrow_type: pa.DataType) -> float:
     if float(key) > place:
         key = np.nextafter(key, narrow(-math.inf))
     return float(key)
+
+
+def _nearest_float(number: Fraction, arrow_type: pa.DataType) -> Fraction:
+    """The float of this type nearest to a number, of two the even one; beyond all, the number."""
+    narrow = np.float32 if pa.types.is_float32(arrow_type) else np.float64
+    below = narrow(floor_key(number, arrow_type))
+    above = np.nextafter(below, narrow(math.inf))
+    if not (np.isfinite(below) and np.isfinite(above)):
+        return number
+    low, high = Fraction(float(below)), Fraction(float(above))
+    excess = 2 * number - low - high
+    is_odd = int(below.view(f"i{below.itemsize}")) % 2 == 1
+    return high if excess > 0 or (excess == 0 and is_odd) else low
 
 
 def _number(value: object) -> int | Fraction | float | None:

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 
 from pymosaic.errors import ColumnNotFoundError, located
-from pymosaic.format.footer import Footer
+from pymosaic.format.footer import FOOTER_SIZE, Footer
 from pymosaic.format.types import Encoding, TypeId
 from pymosaic.plan import BucketPlan
-from pymosaic.row_group_reader import BucketLoader, FileParts, RowGroupReader
+from pymosaic.projection import Positions
+from pymosaic.row_group_reader import BucketLoader, FileParts, RowGroupReader, Selection
 from pymosaic.source import Source
+from pymosaic.statistics import decode_value
 
 __all__ = ["BucketMetadata", "ColumnMetadata", "FileMetadata", "RowGroupMetadata"]
 
@@ -99,14 +102,59 @@ class BucketMetadata:
         with located(self._name):
             return self._read_columns()
 
+    def dictionary(self, column: str) -> list[tuple[ColumnMetadata, pa.Array]]:
+        """The dictionaries of a column, or its constants; reads the bucket.
+
+        Returns
+        -------
+        list of (ColumnMetadata, pyarrow.Array)
+            One for the column (of an ARRAY or MAP: for its lengths), then one for each child, with
+            the entries in the order in which the file stores them. A constant is one entry, and a
+            column that is neither a dictionary nor constant has none.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> table = pa.table({"kind": ["b", "a", "b"] * 9})
+        >>> pymosaic.write_table(table, "kinds.mosaic")
+        >>> bucket = pymosaic.read_metadata("kinds.mosaic").row_group(0).bucket(0)
+        >>> [(column, entries)] = bucket.dictionary("kind")
+        >>> column.encoding, entries.to_pylist()
+        ('DICT', ['b', 'a'])
+        """
+        with located(self._name):
+            position = self._parts.catalog.find(column)
+            if not self.first_column <= position < self.first_column + self.num_columns:
+                raise ColumnNotFoundError(f"bucket {self.bucket} has no column named {column!r}")
+            return self._read_dictionary(column, np.array([position], np.int64))
+
+    def _read_dictionary(
+        self, column: str, positions: Positions
+    ) -> list[tuple[ColumnMetadata, pa.Array]]:
+        loader = self._loader(positions)
+        sizes = loader.slot_sizes()
+        loader.load()
+        loader.decoder.locate_all()
+        primary, first_child, last_child = loader.decoder.physical_range(int(positions[0]))
+        kinds = _physical_types(Selection(self._parts.catalog, positions).import_schema()[0].type)
+        found = []
+        for index, kind in zip((primary, *range(first_child, last_child)), kinds, strict=True):
+            described = self._describe(loader, index, column, index != primary, sizes.get(index, 0))
+            values = [decode_value(entry, kind) for entry in loader.decoder.entries(index)]
+            found.append((described, pa.array(values, kind)))
+        return found
+
+    def _loader(self, positions: Positions) -> BucketLoader:
+        plan = BucketPlan(
+            self.bucket, self.offset, self.compressed_size, self.raw_size or 0, positions, positions
+        )
+        return RowGroupReader(self._parts, self._row_group, False).fetch([plan])[0]
+
     def _read_columns(self) -> list[ColumnMetadata]:
         if self.num_columns == 0:
             return []
         positions = np.arange(self.first_column, self.first_column + self.num_columns)
-        plan = BucketPlan(
-            self.bucket, self.offset, self.compressed_size, self.raw_size or 0, positions, positions
-        )
-        loader: BucketLoader = RowGroupReader(self._parts, self._row_group, False).fetch([plan])[0]
+        loader = self._loader(positions)
         sizes = loader.slot_sizes()
         loader.load()
         loader.decoder.locate_all()
@@ -135,6 +183,15 @@ class BucketMetadata:
             size,
             slot_size if self.layout == "paged" else None,
         )
+
+
+def _physical_types(kind: pa.DataType) -> list[pa.DataType]:
+    """Arrow types of a column's physical columns: ARRAY and MAP store lengths, then children."""
+    if pa.types.is_map(kind):
+        return [pa.int32(), *_physical_types(kind.key_type), *_physical_types(kind.item_type)]
+    if pa.types.is_list(kind):
+        return [pa.int32(), *_physical_types(kind.value_type)]
+    return [kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +234,11 @@ class RowGroupMetadata:
     def compressed_size(self) -> int:
         """Bytes of all buckets on disk."""
         return self._parts.index.compressed_size(self._row_group)
+
+    @property
+    def num_statistics(self) -> int:
+        """Number of columns that have statistics."""
+        return len(self._parts.index.statistics(self._row_group))
 
 
 class FileMetadata:
@@ -247,11 +309,34 @@ class FileMetadata:
         """Bytes of the schema block on disk."""
         return self._footer.index_offset - self._footer.schema_offset
 
-    def column_type(self, name: str) -> str:
-        """The type that the file declares for a column, such as ``"DECIMAL(20, 0) NOT NULL"``."""
+    @property
+    def schema_offset(self) -> int:
+        """Where the schema block starts, after the last bucket."""
+        return self._footer.schema_offset
+
+    @property
+    def index_offset(self) -> int:
+        """Where the row group index starts, after the schema block."""
+        return self._footer.index_offset
+
+    @property
+    def index_size(self) -> int:
+        """Bytes of the row group index."""
+        return self.file_size - FOOTER_SIZE - self._footer.index_offset
+
+    def column_bucket(self, name: str) -> int:
+        """The number of the bucket that a column is in."""
+        return self._position(name) * self.num_buckets // self.num_columns
+
+    def _position(self, name: str) -> int:
         position = self._parts.catalog.find(name)
         if position < 0:
             raise ColumnNotFoundError(f"no column is named {name!r}")
+        return position
+
+    def column_type(self, name: str) -> str:
+        """The type that the file declares for a column, such as ``"DECIMAL(20, 0) NOT NULL"``."""
+        position = self._position(name)
         type_id, nullable, parameter, scale = self._parts.catalog.type_of(position)
         text = TypeId(type_id).name
         if type_id == TypeId.DECIMAL:

@@ -140,12 +140,15 @@ class _LocalSink(Sink):
         super().__init__(name)
         self._target, replaced = _find_target(name, path)
         self._temporary = _temporary_path(self._target)
-        self._descriptor = _create(name, self._temporary, replaced)
         self._pending = bytearray()
-        # Also runs when the sink is forgotten, and when the interpreter exits.
+        # Also runs when the sink is forgotten, and when the interpreter exits. It is there before
+        # the file is: an interrupt in between leaves nothing.
+        opened: list[int] = []
         self._discard_once = weakref.finalize(
-            self, _discard_temporary, self._descriptor, self._temporary, os.getpid()
+            self, _discard_temporary, opened, self._temporary, os.getpid()
         )
+        opened.append(_create(name, self._temporary, replaced))
+        self._descriptor = opened[0]
         if replaced is not None:
             _copy_ownership(self._descriptor, replaced)
 
@@ -219,9 +222,10 @@ def _copy_ownership(descriptor: int, replaced: os.stat_result) -> None:
         os.fchmod(descriptor, stat.S_IMODE(replaced.st_mode) & 0o777)
 
 
-def _discard_temporary(descriptor: int, temporary: str, owner: int) -> None:
-    with suppress(OSError):
-        os.close(descriptor)
+def _discard_temporary(opened: list[int], temporary: str, owner: int) -> None:
+    for descriptor in opened:
+        with suppress(OSError):
+            os.close(descriptor)
     # A forked child that ends must not delete what its parent is writing.
     if os.getpid() == owner:
         with suppress(OSError):

@@ -33,6 +33,11 @@ import pyarrow as pa
 from pymosaic.errors import ClosedError, CorruptFileError, InvalidOptionError
 
 __all__ = [
+    "LOCAL_MERGE_GAP",
+    "LOCAL_TAIL_BYTES",
+    "MAX_MERGED_BYTES",
+    "REMOTE_MERGE_GAP",
+    "REMOTE_TAIL_BYTES",
     "Extent",
     "Location",
     "Source",
@@ -45,11 +50,11 @@ __all__ = [
     "resolve_location",
 ]
 
-_LOCAL_TAIL_BYTES = 128 << 10
-_REMOTE_TAIL_BYTES = 512 << 10
-_LOCAL_MERGE_GAP = 4 << 10
-_REMOTE_MERGE_GAP = 1 << 20
-_MAX_MERGED_BYTES = 64 << 20
+LOCAL_TAIL_BYTES = 128 << 10
+REMOTE_TAIL_BYTES = 512 << 10
+LOCAL_MERGE_GAP = 4 << 10
+REMOTE_MERGE_GAP = 1 << 20
+MAX_MERGED_BYTES = 64 << 20
 _REMOTE_PARALLEL_READS = 16
 
 
@@ -120,8 +125,8 @@ class Source(abc.ABC):
         How many merged ranges are fetched at once; may be changed at any time.
     """
 
-    tail_bytes: int = _LOCAL_TAIL_BYTES
-    merge_gap: int = _LOCAL_MERGE_GAP
+    tail_bytes: int = LOCAL_TAIL_BYTES
+    merge_gap: int = LOCAL_MERGE_GAP
     parallel_reads: int = 1
 
     def __init__(self, name: str | None, size: int) -> None:
@@ -156,7 +161,7 @@ class Source(abc.ABC):
         self.check_open()
         for offset, length in ranges:
             self._check_range(offset, length)
-        extents = merge_ranges(ranges, self.merge_gap, _MAX_MERGED_BYTES)
+        extents = merge_ranges(ranges, self.merge_gap, MAX_MERGED_BYTES)
         views = [memoryview(b"")] * len(ranges)
         for extent, data in zip(extents, self._read_extents(extents), strict=True):
             view = memoryview(data)
@@ -348,8 +353,8 @@ class _FsspecSource(Source):
 
 
 def _tune_for_latency(source: Source) -> None:
-    source.tail_bytes = _REMOTE_TAIL_BYTES
-    source.merge_gap = _REMOTE_MERGE_GAP
+    source.tail_bytes = REMOTE_TAIL_BYTES
+    source.merge_gap = REMOTE_MERGE_GAP
     source.parallel_reads = _REMOTE_PARALLEL_READS
 
 

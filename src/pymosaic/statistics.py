@@ -35,7 +35,14 @@ import pyarrow as pa
 
 from pymosaic.errors import CorruptFileError
 
-__all__ = ["ColumnStatistics", "PlainValue", "decode_value", "make_statistics", "order_key"]
+__all__ = [
+    "ColumnStatistics",
+    "PlainValue",
+    "decode_value",
+    "make_statistics",
+    "order_key",
+    "plain_value",
+]
 
 PlainValue: TypeAlias = (
     bool
@@ -118,12 +125,12 @@ class ColumnStatistics:
         time zone gives the same moment in UTC. The lowest 64-bit timestamp, which numpy takes for
         "not a time", stays an ``int``.
         """
-        return None if self.min_scalar is None else _plain(self.min_scalar)
+        return None if self.min_scalar is None else plain_value(self.min_scalar)
 
     @property
     def max(self) -> PlainValue | None:
         """The maximum as a plain Python value, or None; see :attr:`min`."""
-        return None if self.max_scalar is None else _plain(self.max_scalar)
+        return None if self.max_scalar is None else plain_value(self.max_scalar)
 
 
 def make_statistics(
@@ -292,7 +299,16 @@ def _corrupt(reason: str, offset: int | None = None) -> CorruptFileError:
     return CorruptFileError(reason, structure="statistics", offset=offset)
 
 
-def _plain(scalar: pa.Scalar) -> PlainValue:
+def plain_value(scalar: pa.Scalar) -> PlainValue:
+    """Return a scalar that is not null as a plain Python value; see :attr:`ColumnStatistics.min`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pymosaic.statistics import plain_value
+    >>> plain_value(pa.scalar(0, pa.timestamp("ms")))
+    datetime.datetime(1970, 1, 1, 0, 0)
+    """
     arrow_type = scalar.type
     if pa.types.is_timestamp(arrow_type):
         return _plain_timestamp(scalar.value, arrow_type.unit, arrow_type.tz)

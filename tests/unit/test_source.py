@@ -707,7 +707,7 @@ class TestReadRanges:
         assert source.reads == []
 
     def test_merged_reads_stay_under_the_cap(self, monkeypatch):
-        monkeypatch.setattr(source_module, "_MAX_MERGED_BYTES", 1000)
+        monkeypatch.setattr(source_module, "MAX_MERGED_BYTES", 1000)
         source = RecordingSource()
         source.read_ranges([(offset, 400) for offset in range(0, 2000, 400)])
         assert source.reads == [(0, 800), (800, 800), (1600, 400)]

@@ -12,19 +12,31 @@ from types import ModuleType
 import pytest
 
 from pymosaic import kernels
+from pymosaic.pages import kernels as page_kernels
 
-DIRECTORY = Path(kernels.__file__).parent
-SOURCES = sorted(path.stem for path in DIRECTORY.glob("*.pyx"))
+PACKAGES = {
+    package.__name__: Path(str(package.__file__)).parent for package in (kernels, page_kernels)
+}
+SOURCES = sorted(
+    f"{package}.{path.stem}"
+    for package, directory in PACKAGES.items()
+    for path in directory.glob("*.pyx")
+)
 IMPORT = re.compile(r"^(?:from \S+ )?import (?:\([^)]*\)|.*)", re.MULTILINE)
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def compiled(name: str) -> ModuleType:
-    return importlib.import_module(f"pymosaic.kernels.{name}")
+    return importlib.import_module(name)
+
+
+def source(name: str, suffix: str) -> str:
+    package, _, module = name.rpartition(".")
+    return (PACKAGES[package] / f"{module}{suffix}").read_text()
 
 
 def stub(name: str) -> ast.Module:
-    return ast.parse((DIRECTORY / f"{name}.pyi").read_text())
+    return ast.parse(source(name, ".pyi"))
 
 
 def is_public(name: str) -> bool:
@@ -46,7 +58,7 @@ def stub_names(body: list[ast.stmt]) -> set[str]:
 
 def imported_names(name: str) -> set[str]:
     """What a .pyx imports (not cimports), which its compiled module then has too."""
-    imports = ast.parse("\n".join(IMPORT.findall((DIRECTORY / f"{name}.pyx").read_text()))).body
+    imports = ast.parse("\n".join(IMPORT.findall(source(name, ".pyx")))).body
     return {
         alias.asname or alias.name
         for statement in imports
@@ -85,8 +97,10 @@ def assert_same_parameters(body: list[ast.stmt], owner: object) -> None:
 
 
 def test_every_kernel_has_a_stub_and_every_stub_a_kernel() -> None:
-    assert SOURCES
-    assert sorted(path.stem for path in DIRECTORY.glob("*.pyi")) == SOURCES
+    for directory in PACKAGES.values():
+        names = sorted(path.stem for path in directory.glob("*.pyx"))
+        assert names
+        assert sorted(path.stem for path in directory.glob("*.pyi")) == names
 
 
 @pytest.mark.parametrize("name", SOURCES)

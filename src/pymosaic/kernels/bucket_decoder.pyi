@@ -41,6 +41,9 @@ class BucketDecoder:
     def describe(self, index: int) -> tuple[int, bool, int, int, int, int]:
         """Encoding, has nulls, rows, values, dictionary entries and bytes of a located column."""
 
+    def entries(self, index: int) -> list[bytes]:
+        """The stored bytes of a located column's dictionary, or of its constant; else none."""
+
     def decode(
         self,
         batch: BatchExport,

@@ -367,6 +367,35 @@ cdef class BucketDecoder:
                 + (column.data_size if column.encoding in (PLAIN, DICT) else 0)
                 + ((column.rows + 7) // 8 if column.bitmap != NULL else 0))
 
+    def entries(self, int64_t index):
+        """The stored bytes of a located column's dictionary, or of its constant; else none."""
+        cdef PhysicalColumn* column
+        cdef Cursor cursor
+        cdef int width
+        cdef int64_t i, count = 0
+        cdef uint32_t length
+        if not 0 <= index < self.num_physical or not self.columns[index].present:
+            raise IndexError("physical column out of range")
+        column = &self.columns[index]
+        if column.encoding == DICT:
+            count = column.entry_count
+        elif column.encoding == CONST:
+            count = 1
+        width = kind_width(self.physical_node(index).kind)
+        cursor.data = column.value
+        cursor.size = column.value_size
+        cursor.position = 0
+        cursor.structure = column.structure
+        values = []
+        for i in range(count):
+            length = <uint32_t>width
+            if width == 0:
+                read_varint(&cursor, &length)
+            need(&cursor, length)
+            values.append((<const char*>cursor.data)[cursor.position:cursor.position + length])
+            cursor.position += length
+        return values
+
     def decode(self, BatchExport batch not None, const int64_t[::1] positions not None,
                const int64_t[::1] slots not None, OutputArena output not None):
         """Decode the columns at ``positions``, which ascend, into the output columns ``slots``."""

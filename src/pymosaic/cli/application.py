@@ -1,0 +1,182 @@
+"""The commands by name, and what happens around every one of them: errors, signals, exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from pymosaic.cli.interrupts import Interrupted, interruptible
+from pymosaic.cli.options import Debug
+
+__all__ = ["run"]
+
+# Command, and the panel of the help that it stands in. Each is a module in `commands`, which is
+# imported when the command is used.
+COMMANDS = {
+    "schema": "Look into a file",
+    "meta": "Look into a file",
+    "footer": "Look into a file",
+    "buckets": "Look into a file",
+    "pages": "Look into a file",
+    "column-size": "Look into a file",
+    "dictionary": "Look into a file",
+    "stats": "Look into a file",
+    "head": "Read rows",
+    "cat": "Read rows",
+    "sample": "Read rows",
+    "count": "Read rows",
+    "diff": "Compare and check",
+    "verify": "Compare and check",
+    "view": "Compare and check",
+    "convert": "Write files",
+    "merge": "Write files",
+    "compact": "Write files",
+    "tune": "Write files",
+}
+
+_HELP = """Look into, read, convert and check Mosaic files: tables with very many columns.
+
+FILE is a file, a directory, a glob or a URI. Every command has --help with examples."""
+
+
+class _Commands(TyperGroup):
+    """Finds commands in their modules."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        panels: dict[str, list[tuple[str, str]]] = {}
+        longest = max(map(len, COMMANDS))
+        for name, panel in COMMANDS.items():
+            text = self.get_command(ctx, name).get_short_help_str(formatter.width - longest - 6)
+            panels.setdefault(panel, []).append((name.ljust(longest), text))
+        for panel, commands in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(commands)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        command = self.commands.get(cmd_name)
+        if command is None:
+            command = self.commands[cmd_name] = _load(cmd_name)
+        return command
+
+
+def _load(name: str) -> Any:
+    module = import_module(f"pymosaic.cli.commands.{name.replace('-', '_')}")
+    if hasattr(module, "group"):
+        # Commands below a command, as a Typer application.
+        return typer.main.get_command(module.group)
+    application = typer.Typer(add_completion=False, rich_markup_mode=None)
+    examples = "\n".join(f"  {line}" for line in module.EXAMPLES)
+    application.command(
+        name,
+        epilog=f"\b\nExamples:\n{examples}",
+        rich_help_panel=COMMANDS[name],
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )(module.command)
+    return typer.main.get_command(application)
+
+
+application = typer.Typer(
+    cls=_Commands,
+    help=_HELP,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        import pymosaic
+
+        typer.echo(f"pymosaic {pymosaic.__version__}")
+        raise typer.Exit
+
+
+@application.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command; returns the exit code: 0 fine, 1 findings or failure, 2 usage."""
+    Debug.enabled = False
+    try:
+        with interruptible():
+            code = _invoke(arguments)
+            sys.stdout.flush()
+            return code
+    except BrokenPipeError:
+        # The reader has seen enough. Nothing may be flushed to it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Interrupted as interrupt:
+        return 128 + interrupt.signal_number
+    except Exception as error:
+        if Debug.enabled:
+            import traceback
+
+            traceback.print_exc()
+        return _report(error)
+
+
+def _invoke(arguments: list[str]) -> int:
+    command = typer.main.get_command(application)
+    try:
+        result = command.main(args=arguments, prog_name="pymosaic", standalone_mode=False)
+    except Exception as error:
+        show = getattr(error, "show", None)
+        code = getattr(error, "exit_code", None)
+        if show is None or code is None:
+            raise
+        show()  # a mistake in the arguments, which typer explains
+        return int(code)
+    return result if isinstance(result, int) else 0
+
+
+def _report(error: Exception) -> int:
+    """Tell in a line what went wrong."""
+    from pymosaic.cli.text import escape
+    from pymosaic.errors import InvalidOptionError, MosaicError
+    from pymosaic.expression_tokens import FilterSyntaxError
+
+    if isinstance(error, FilterSyntaxError):
+        # Its own lines point at the place.
+        _complain(f"--where, {error}")
+        return 2
+    if isinstance(error, OSError) and error.strerror:
+        text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    elif isinstance(error, MosaicError) or _is_expected(error):
+        text = str(error)
+    else:
+        text = f"{type(error).__name__}: {error} (--debug shows where)"
+    _complain(escape(" ".join(text.split("\n"))))
+    return 2 if isinstance(error, InvalidOptionError) else 1
+
+
+def _is_expected(error: Exception) -> bool:
+    """Whether the message speaks for itself: errors of Arrow and of the system."""
+    pyarrow = sys.modules.get("pyarrow")
+    return isinstance(error, OSError) or (
+        pyarrow is not None and isinstance(error, pyarrow.ArrowException)
+    )
+
+
+def _complain(text: str) -> None:
+    sys.stdout.flush()
+    sys.stderr.write(f"pymosaic: {text}\n")

@@ -1,0 +1,40 @@
+"""``pymosaic cat``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pymosaic.cli.options import Columns, Files, Limit, Offset, Where, inspecting
+from pymosaic.cli.output import Output
+
+__all__ = ["EXAMPLES", "command"]
+
+EXAMPLES = [
+    "pymosaic cat data.mosaic --format csv > data.csv",
+    'pymosaic cat data.mosaic -c id,price --where "price > 9.5 and note is not null"',
+    "pymosaic cat data.mosaic -n 1000 --offset 500000",
+]
+
+
+@inspecting
+def command(
+    output: Output,
+    files: Files,
+    columns: Columns = None,
+    where: Where = None,
+    limit: Limit = None,
+    offset: Offset = 0,
+    all_rows: Annotated[bool, typer.Option("--all", help="All rows, which is the default.")] = (
+        False
+    ),
+) -> None:
+    """Show all rows, or those that pass a filter."""
+    from pymosaic.cli.rows import open_rows, show_rows
+    from pymosaic.errors import InvalidOptionError
+
+    if all_rows and limit is not None:
+        raise InvalidOptionError("--all and --rows: give one of them")
+    with open_rows(files) as rows:
+        show_rows(output, rows, columns, where, offset, limit)

@@ -1,0 +1,80 @@
+"""``pymosaic compact``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from pymosaic.cli.options import reporting
+from pymosaic.cli.output import Output
+from pymosaic.cli.writer_options import (
+    CompressionLevel,
+    NumBuckets,
+    RowGroupBytes,
+    Statistics,
+    parse_bytes,
+    writer_options,
+)
+
+__all__ = ["EXAMPLES", "command"]
+
+EXAMPLES = [
+    "pymosaic compact table/",
+    "pymosaic compact s3://bucket/table --target-file-bytes 1GiB",
+]
+
+
+@reporting
+def command(
+    output: Output,
+    base: Annotated[str, typer.Argument(metavar="DIRECTORY", hidden=True)],
+    target_file_bytes: Annotated[
+        int | None,
+        typer.Option(metavar="SIZE", parser=parse_bytes, help="Of a file; 512MiB by default."),
+    ] = None,
+    min_row_group_bytes: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SIZE", parser=parse_bytes, help="Smaller ones are written anew; 8MiB."
+        ),
+    ] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Check every bucket before it is copied.")
+    ] = False,
+    statistics: Statistics = None,
+    compression_level: CompressionLevel = None,
+    num_buckets: NumBuckets = None,
+    row_group_bytes: RowGroupBytes = None,
+) -> None:
+    """Make few large files of a dataset's many small ones.
+
+    Readers see the dataset as it was, or as it is afterwards. It may be stopped at any point.
+    """
+    from pymosaic.cli.progress import progress_bar
+    from pymosaic.cli.text import count, size
+    from pymosaic.dataset.compact import compact
+
+    options = writer_options(
+        statistics=statistics,
+        no_checksum=False,
+        compression_level=compression_level,
+        num_buckets=num_buckets,
+        row_group_bytes=row_group_bytes,
+        target_file_bytes=target_file_bytes,
+        min_row_group_bytes=min_row_group_bytes,
+    )
+    with progress_bar(base) as progress:
+        report = compact(base, verify=verify, progress=progress, **options)
+    if report.files_written:
+        text = (
+            f"{base}: {count(report.files_before, 'file')} became "
+            f"{count(report.files_after, 'file')} ({report.files_copied:,} copied, "
+            f"{report.files_reencoded:,} written anew, {size(report.bytes_written)})"
+        )
+    else:
+        text = f"{base}: nothing to do for {count(report.files_before, 'file')}"
+    if report.conflicts:
+        text += f"; {count(report.conflicts, 'file')} left to another job"
+    output.answer(text, {"dataset": base, **asdict(report)})

@@ -1,0 +1,68 @@
+"""``pymosaic diff``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pymosaic.cli.options import Columns, inspecting
+from pymosaic.cli.output import Cell, Document, Field, Output
+
+__all__ = ["EXAMPLES", "command"]
+
+EXAMPLES = [
+    "pymosaic diff old.mosaic new.mosaic",
+    "pymosaic diff table.parquet table.mosaic -c 'price*'",
+    "pymosaic diff a.mosaic b.mosaic --schema-only --json",
+]
+
+_FIELDS = (
+    Field("kind"),
+    Field("column", Cell.NAME),
+    Field("count", Cell.NUMBER, "differ"),
+    Field("row", Cell.NUMBER, "first row"),
+    Field("left", Cell.VALUE),
+    Field("right", Cell.VALUE),
+)
+
+
+@inspecting
+def command(
+    output: Output,
+    left: Annotated[str, typer.Argument(metavar="LEFT", hidden=True)],
+    right: Annotated[str, typer.Argument(metavar="RIGHT", hidden=True)],
+    columns: Columns = None,
+    schema_only: Annotated[
+        bool, typer.Option("--schema-only", help="Compare the columns, not the rows.")
+    ] = False,
+) -> int:
+    """Compare two files or datasets: columns, rows, values.
+
+    Rows are compared in their order, of columns that both have with the same type. Exit code 0:
+    no difference; 1: some. Files of every format that convert knows can be compared.
+    """
+    from pymosaic.cli.comparison import compare
+    from pymosaic.cli.progress import progress_bar
+    from pymosaic.cli.rows import open_rows
+    from pymosaic.cli.text import count
+
+    with (
+        open_rows([left]) as first,
+        open_rows([right]) as second,
+        progress_bar("comparing") as progress,
+    ):
+        differences = compare(first, second, columns, schema_only, progress)
+        facts = {
+            "left": left,
+            "right": right,
+            "equal": not differences,
+            "left_rows": first.num_rows,
+            "right_rows": second.num_rows,
+        }
+    found = count(len(differences), "difference") if differences else "no difference"
+    title = f"{left} and {right}: {found}"
+    output.document(
+        Document(title, facts, "differences", _FIELDS, differences, empty="the same throughout")
+    )
+    return 1 if differences else 0

@@ -1,0 +1,69 @@
+"""``pymosaic merge``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pymosaic.cli.options import reporting
+from pymosaic.cli.output import Output
+
+__all__ = ["EXAMPLES", "command"]
+
+EXAMPLES = [
+    "pymosaic merge monday.mosaic tuesday.mosaic week.mosaic",
+    "pymosaic merge 'days/*.mosaic' -o month.mosaic --verify",
+]
+
+
+@reporting
+def command(
+    output: Output,
+    files: Annotated[list[str], typer.Argument(metavar="SOURCE... TARGET", hidden=True)],
+    target: Annotated[
+        str | None,
+        typer.Option("-o", "--output", metavar="TARGET", help="The target, if it is not last."),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the target if it exists.")
+    ] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Check every bucket before it is copied.")
+    ] = False,
+) -> None:
+    """Glue files together by copying their row groups.
+
+    They must have the same columns and number of buckets. Nothing is decoded, so this is as fast as
+    copying. Small row groups stay small: compact makes larger ones of them.
+    """
+    from pymosaic.cli.inputs import mosaic_files
+    from pymosaic.cli.progress import progress_bar
+    from pymosaic.cli.targets import check_target, split_target, target_bytes
+    from pymosaic.cli.text import count, size
+    from pymosaic.dataset.merge import merge
+
+    sources, target = split_target(files, target)
+    check_target(target, overwrite)
+    inputs = mosaic_files(sources)
+    with progress_bar(target) as progress:
+        report = merge(
+            [source.path for source in inputs],
+            target,
+            verify=verify,
+            filesystem=inputs[0].filesystem,
+            progress=progress,
+        )
+    num_bytes = target_bytes(target)
+    facts = {
+        "target": target,
+        "num_files": len(inputs),
+        "num_rows": report.num_rows,
+        "num_row_groups": report.num_row_groups,
+        "file_bytes": num_bytes,
+    }
+    output.answer(
+        f"wrote {target}: {count(len(inputs), 'file')}, {count(report.num_rows, 'row')}, "
+        f"{count(report.num_row_groups, 'row group')}, {size(num_bytes)}",
+        facts,
+    )

@@ -1,0 +1,76 @@
+"""``pymosaic meta``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pymosaic.cli.options import Files, inspecting
+from pymosaic.cli.output import Cell, Document, Field, Output
+
+if TYPE_CHECKING:
+    from pymosaic.reader import MosaicFile
+
+__all__ = ["EXAMPLES", "command"]
+
+EXAMPLES = [
+    "pymosaic meta data.mosaic",
+    "pymosaic meta 'table/day=*/*.mosaic' --format csv",
+    "pymosaic meta data.mosaic --json | jq '.row_groups[].num_rows'",
+]
+
+_FIELDS = (
+    Field("row_group", Cell.NUMBER),
+    Field("num_rows", Cell.NUMBER, "rows"),
+    Field("compressed_bytes", Cell.BYTES, "size"),
+    Field("monolithic_buckets", Cell.NUMBER, "monolithic"),
+    Field("paged_buckets", Cell.NUMBER, "paged"),
+    Field("missing_buckets", Cell.NUMBER, "missing"),
+    Field("columns_with_statistics", Cell.NUMBER, "statistics"),
+)
+
+
+@inspecting
+def command(output: Output, files: Files) -> None:
+    """Show what a file is made of: rows, row groups, sizes. Reads the end of the file only."""
+    from pymosaic.cli.inputs import mosaic_files
+    from pymosaic.cli.text import count, size
+
+    for source in mosaic_files(files):
+        with source.open() as file:
+            path = source.path
+            metadata = file.metadata
+            facts = {
+                "file": path,
+                "num_rows": metadata.num_rows,
+                "num_columns": metadata.num_columns,
+                "num_row_groups": metadata.num_row_groups,
+                "num_buckets": metadata.num_buckets,
+                "compression": metadata.compression,
+                "name_encoding": metadata.name_encoding,
+                "file_bytes": metadata.file_size,
+                "schema_bytes": metadata.schema_block_size,
+                "index_bytes": metadata.index_size,
+            }
+            title = (
+                f"{path}: {count(metadata.num_rows, 'row')}, "
+                f"{count(metadata.num_columns, 'column')}, "
+                f"{count(metadata.num_row_groups, 'row group')}, "
+                f"{count(metadata.num_buckets, 'bucket')}, {metadata.compression}, "
+                f"{size(metadata.file_size)}"
+            )
+            output.document(Document(title, facts, "row_groups", _FIELDS, _row_groups(file)))
+
+
+def _row_groups(file: MosaicFile) -> Iterator[dict[str, Any]]:
+    for number, row_group in enumerate(file.metadata.row_groups()):
+        layouts = [bucket.layout for bucket in row_group.buckets()]
+        yield {
+            "row_group": number,
+            "num_rows": row_group.num_rows,
+            "compressed_bytes": row_group.compressed_size,
+            "monolithic_buckets": layouts.count("monolithic"),
+            "paged_buckets": layouts.count("paged"),
+            "missing_buckets": layouts.count("missing"),
+            "columns_with_statistics": row_group.num_statistics,
+        }

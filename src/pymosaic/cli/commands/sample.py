@@ -1,0 +1,41 @@
+"""``pymosaic sample``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pymosaic.cli.options import Columns, Files, Where, inspecting
+from pymosaic.cli.output import Output
+
+__all__ = ["EXAMPLES", "command"]
+
+EXAMPLES = [
+    "pymosaic sample data.mosaic",
+    "pymosaic sample data.mosaic -n 100 --seed 7 --where 'price > 100' --format csv",
+]
+
+
+@inspecting
+def command(
+    output: Output,
+    files: Files,
+    columns: Columns = None,
+    where: Where = None,
+    limit: Annotated[int, typer.Option("-n", "--rows", min=0, metavar="N", help="Rows.")] = 10,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="The same number gives the same rows.")
+    ] = None,
+) -> None:
+    """Show rows chosen at random.
+
+    Each row has the same chance; those chosen are shown in the order of the file.
+    """
+    from pymosaic.cli.rows import open_rows
+    from pymosaic.cli.sampling import sample_rows
+
+    with open_rows(files) as rows:
+        names = rows.names(columns)
+        table = sample_rows(rows, names, where, limit, seed)
+        output.rows(table.schema, table.to_batches(), 0)

@@ -1,0 +1,70 @@
+"""``pymosaic verify``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pymosaic.cli.options import Files, inspecting
+from pymosaic.cli.output import Cell, Document, Field, Output
+
+if TYPE_CHECKING:
+    from pymosaic.verification import Finding
+
+__all__ = ["EXAMPLES", "command"]
+
+EXAMPLES = [
+    "pymosaic verify data.mosaic",
+    "pymosaic verify table/ --quick --json",
+]
+
+_FIELDS = (
+    Field("severity"),
+    Field("structure"),
+    Field("offset", Cell.NUMBER, "byte"),
+    Field("row_group", on_terminal=False),
+    Field("bucket", on_terminal=False),
+    Field("column", Cell.NAME),
+    Field("message"),
+)
+
+
+@inspecting
+def command(
+    output: Output,
+    files: Files,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Only what is around the data, not the data itself.")
+    ] = False,
+) -> int:
+    """Check every structure, checksum and value.
+
+    Exit code 0: nothing wrong; 1: errors or warnings were found. Nothing is ever written.
+    """
+    from pymosaic.cli.inputs import mosaic_files
+    from pymosaic.cli.progress import progress_bar
+    from pymosaic.verification import verify
+
+    sound = True
+    for source in mosaic_files(files):
+        with progress_bar(source.path) as progress:
+            findings = verify(
+                source.path, deep=not quick, progress=progress, filesystem=source.filesystem
+            )
+        ok = all(finding.severity == "info" for finding in findings)
+        sound = sound and ok
+        facts = {"file": source.path, "ok": ok}
+        title = f"{source.path}: {'sound' if ok else 'damaged'}"
+        rows = _rows(findings)
+        output.document(Document(title, facts, "findings", _FIELDS, rows, empty="no findings"))
+    return 0 if sound else 1
+
+
+def _rows(findings: list[Finding]) -> Iterator[dict[str, Any]]:
+    keys = [field.key for field in _FIELDS]
+    for finding in findings:
+        found = asdict(finding)
+        yield {key: found[key] for key in keys}

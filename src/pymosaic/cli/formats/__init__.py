@@ -1,0 +1,90 @@
+"""Tables in files of other formats (and ours), read and written batch by batch.
+
+Each module has a ``read`` and a ``write`` function; which one a path means is told by its
+extension. All writing goes through :mod:`pymosaic.sink`, so a file appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pymosaic.errors import InvalidOptionError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pymosaic.cli.formats.base import TableReader, TableWriter
+    from pymosaic.progress import Progress
+
+__all__ = ["FORMATS", "FileKind", "kind_of", "open_reader", "open_writer"]
+
+# Extensions, and the module that knows them.
+FORMATS = {
+    ".mosaic": "mosaic",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".orc": "orc",
+    ".arrow": "arrow",
+    ".ipc": "arrow",
+    ".feather": "arrow",
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".lance": "lance",
+}
+_TEXT = ("csv", "jsonl")
+_CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
+
+
+class FileKind(NamedTuple):
+    """What the name of a file tells."""
+
+    module: str
+    extension: str
+    codec: str | None = None
+
+
+def kind_of(path: str) -> FileKind | None:
+    """The format of a file by its extension; None where there is none that we know."""
+    stem, extension = os.path.splitext(path.rstrip("/").lower())
+    codec = _CODECS.get(extension)
+    if codec is not None:
+        extension = os.path.splitext(stem)[1]
+    module = FORMATS.get(extension)
+    if module is None or (codec is not None and module not in _TEXT):
+        return None
+    return FileKind(module, extension, codec)
+
+
+def _known(path: str, role: str) -> FileKind:
+    kind = kind_of(path)
+    if kind is None:
+        known = " ".join(FORMATS)
+        raise InvalidOptionError(
+            f"{role} {path}: the extension tells the format, and this one is not known; known are "
+            f"{known}, and .csv and .jsonl with .gz .zst .bz2 .lz4"
+        )
+    return kind
+
+
+def _module(kind: FileKind) -> Any:
+    return import_module(f"pymosaic.cli.formats.{kind.module}")
+
+
+def open_reader(path: str, progress: Progress | None = None) -> TableReader:
+    """Open a file that its extension tells how to read; text is then read once, for its types."""
+    kind = _known(path, "source")
+    module = _module(kind)
+    reader: TableReader
+    reader = module.read(path, kind, progress) if kind.module in _TEXT else module.read(path, kind)
+    return reader
+
+
+def open_writer(path: str, schema: pa.Schema, options: dict[str, Any]) -> TableWriter:
+    """Open a file that its extension tells how to write."""
+    kind = _known(path, "target")
+    writer: TableWriter = _module(kind).write(path, kind, schema, options)
+    return writer

@@ -1,0 +1,151 @@
+"""What every format offers: a reader and a writer of batches."""
+
+from __future__ import annotations
+
+import abc
+import io
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+
+from pymosaic.errors import InvalidOptionError
+from pymosaic.sink import Sink, open_sink
+from pymosaic.source import resolve_location
+
+__all__ = [
+    "ArrowFileWriter",
+    "SinkFile",
+    "TableReader",
+    "TableWriter",
+    "batch_rows",
+    "open_binary",
+    "take_option",
+]
+
+# A batch of a wide table has fewer rows.
+_VALUES_PER_BATCH = 1 << 21
+_MAX_BATCH_ROWS = 1 << 16
+
+
+def batch_rows(num_columns: int) -> int:
+    """Rows of a batch, so that it is neither tiny nor huge."""
+    return max(1, min(_MAX_BATCH_ROWS, _VALUES_PER_BATCH // max(1, num_columns)))
+
+
+def open_binary(path: str) -> pa.NativeFile:
+    """A file or URI, for reading at any place."""
+    location = resolve_location(path)
+    if location.filesystem is None:
+        return pa.OSFile(location.path)
+    if location.is_fsspec:
+        return pa.PythonFile(location.filesystem.open(location.path, "rb"), mode="r")
+    return location.filesystem.open_input_file(location.path)
+
+
+class TableReader(abc.ABC):
+    """A table in a file.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+        Its columns.
+    num_rows : int or None
+        Its rows, where the file tells.
+    """
+
+    schema: pa.Schema
+    num_rows: int | None = None
+
+    @abc.abstractmethod
+    def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows, in bounded memory; of these columns (in this order) or all."""
+
+    def close(self) -> None:  # noqa: B027  (not every reader holds a file)
+        """Let go of the file."""
+
+    def __enter__(self) -> TableReader:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class TableWriter(abc.ABC):
+    """A file on its way: :meth:`close` makes it appear, :meth:`abort` leaves nothing."""
+
+    @abc.abstractmethod
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Finish the file and make it visible."""
+
+    @abc.abstractmethod
+    def abort(self) -> None:
+        """Leave no trace."""
+
+
+class SinkFile(io.RawIOBase):
+    """A sink as a file object, as Arrow's writers want one; closing it does not commit."""
+
+    def __init__(self, sink: Sink) -> None:
+        super().__init__()
+        self._sink = sink
+
+    def writable(self) -> bool:
+        """Yes."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Pass all bytes on."""
+        view = memoryview(data).cast("B")
+        self._sink.write(view)
+        return view.nbytes
+
+    def tell(self) -> int:
+        """Bytes so far."""
+        return self._sink.position
+
+
+class ArrowFileWriter(TableWriter):
+    """One of Arrow's own writers on a sink."""
+
+    def __init__(self, path: str, make: Callable[[SinkFile], Any]) -> None:
+        self._sink = open_sink(path)
+        try:
+            self._writer = make(SinkFile(self._sink))
+        except BaseException:
+            self._sink.abort()
+            raise
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows."""
+        self._writer.write(batch)
+
+    def close(self) -> None:
+        """Finish the file and make it visible."""
+        self._writer.close()
+        self._sink.commit()
+
+    def abort(self) -> None:
+        """Leave no trace."""
+        self._sink.abort()
+        # Arrow's writers finish their file when they are forgotten, if they were not closed.
+        self._writer = None
+
+
+def take_option(options: dict[str, Any], allowed: tuple[str, ...], target: str) -> dict[str, Any]:
+    """The options that a target knows; any other is a mistake of the caller's."""
+    unknown = sorted(set(options) - set(allowed))
+    if unknown:
+        flags = ", ".join("--" + name.replace("_", "-") for name in unknown)
+        raise InvalidOptionError(f"{flags}: not an option of {target} files")
+    return options

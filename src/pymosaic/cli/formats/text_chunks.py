@@ -1,0 +1,188 @@
+"""CSV and JSON lines, cut into chunks of whole records, with one schema for all of them.
+
+Such a file tells no types. Two passes over it, chunk by chunk, find types that hold for every
+record, in bounded memory: a value in the last line counts as much as one in the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from pymosaic.cli.formats.base import (
+    SinkFile,
+    TableReader,
+    TableWriter,
+    batch_rows,
+    open_binary,
+)
+from pymosaic.errors import InvalidDataError, LimitExceededError
+from pymosaic.progress import Meter, Progress
+from pymosaic.sink import open_sink
+
+__all__ = ["CompressedText", "TextFile", "TextReader", "TextWriter", "chunks"]
+
+_CHUNK_BYTES = 8 << 20
+_MAX_RECORD_BYTES = 1 << 30
+
+
+class CompressedText:
+    """The bytes of a text file, decompressed on the way."""
+
+    def __init__(self, path: str, codec: str | None) -> None:
+        self._file = open_binary(path)
+        self._stream = self._file if codec is None else pa.CompressedInputStream(self._file, codec)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file, as stored."""
+        return int(self._file.size())
+
+    @property
+    def position(self) -> int:
+        """How many of them were read."""
+        return int(self._file.tell())
+
+    def read(self, size: int) -> bytes:
+        """Up to so many bytes; none at the end."""
+        data: bytes = self._stream.read(size)
+        return data
+
+    def close(self) -> None:
+        """Close both."""
+        self._stream.close()
+        self._file.close()
+
+
+def chunks(
+    path: str,
+    codec: str | None,
+    find_end: Callable[[bytes], int],
+    progress: Progress | None,
+) -> Iterator[bytes]:
+    """Runs of whole records; ``find_end`` tells where the last one in some bytes ends, or 0."""
+    text = CompressedText(path, codec)
+    try:
+        meter = Meter(progress, text.size, "bytes")
+        pending = b""
+        size = _CHUNK_BYTES
+        while data := text.read(size):
+            meter.add(text.position - meter.done)
+            pending += data
+            end = find_end(pending)
+            if end:
+                yield pending[:end]
+                pending = pending[end:]
+                size = _CHUNK_BYTES
+            elif len(pending) > _MAX_RECORD_BYTES:
+                raise LimitExceededError(
+                    f"a record is longer than {_MAX_RECORD_BYTES} bytes", path=path
+                )
+            else:
+                size = len(pending)
+        if pending.strip():
+            yield pending
+    finally:
+        text.close()
+
+
+class TextFile(Protocol):
+    """A text format: its chunks, and the rows of one."""
+
+    def chunks(self, progress: Progress | None) -> Iterator[bytes]:
+        """Runs of whole records, from the start."""
+
+    def infer(self, chunk: bytes) -> pa.Table:
+        """Rows with the types that they seem to have."""
+
+    def parse(self, chunk: bytes, schema: pa.Schema) -> pa.Table:
+        """Rows with these types."""
+
+
+class TextReader(TableReader):
+    """A text file of which the first pass has found the schema."""
+
+    num_rows: int
+
+    def __init__(
+        self,
+        path: str,
+        file: TextFile,
+        union: Callable[[pa.DataType, pa.DataType], pa.DataType | None],
+        progress: Progress | None,
+    ) -> None:
+        self._path = path
+        self._file = file
+        self._union = union
+        self.num_rows = 0
+        self.schema = self._infer_schema(progress)
+
+    def _infer_schema(self, progress: Progress | None) -> pa.Schema:
+        types: dict[str, pa.DataType] = {}
+        for number, chunk in enumerate(self._file.chunks(progress), 1):
+            table = self._guarded(self._file.infer, number, chunk)
+            self.num_rows += table.num_rows
+            for field in table.schema:
+                known = types.get(field.name, field.type)
+                united = known if known.equals(field.type) else self._union(known, field.type)
+                if united is None:
+                    raise InvalidDataError(
+                        f"{self._path}: column {field.name!r} holds {known} in one place and "
+                        f"{field.type} in another"
+                    )
+                types[field.name] = united
+        return pa.schema(
+            [
+                # No value at all: text is what any later value could be.
+                (name, pa.string() if pa.types.is_null(kind) else kind)
+                for name, kind in types.items()
+            ]
+        )
+
+    def _guarded(self, function: Callable[..., Any], number: int, *arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except pa.ArrowInvalid as error:
+            part = "" if number == 1 else f", in the {number}th part of {_CHUNK_BYTES >> 20} MiB"
+            raise InvalidDataError(f"{self._path}{part}: {error}") from error
+
+    def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows: the second pass."""
+        for number, chunk in enumerate(self._file.chunks(None), 1):
+            table = self._guarded(self._file.parse, number, chunk, self.schema)
+            if columns is not None:
+                table = table.select(columns)
+            yield from table.to_batches(max_chunksize=batch_rows(len(self.schema)))
+
+
+class TextWriter(TableWriter):
+    """Text, compressed on the way where the name says so."""
+
+    def __init__(
+        self, path: str, codec: str | None, texts: Callable[[pa.RecordBatch], Iterator[str]]
+    ) -> None:
+        self._texts = texts
+        self._sink = open_sink(path)
+        file = SinkFile(self._sink)
+        self._stream: Any = file if codec is None else pa.CompressedOutputStream(file, codec)
+
+    def write_text(self, text: str) -> None:
+        """Append text."""
+        self._stream.write(text.encode("utf-8", "surrogatepass"))
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows."""
+        for text in self._texts(batch):
+            self.write_text(text)
+
+    def close(self) -> None:
+        """Finish the file and make it visible."""
+        self._stream.close()
+        self._sink.commit()
+
+    def abort(self) -> None:
+        """Leave no trace."""
+        self._sink.abort()
+        self._stream = None

@@ -1,0 +1,91 @@
+"""What the arguments name: the Mosaic files, and which of their columns and row groups."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+
+from pymosaic.errors import DatasetError, InvalidOptionError
+from pymosaic.reader import MosaicFile
+
+__all__ = [
+    "InputFile",
+    "chosen_row_groups",
+    "columns_by_bucket",
+    "mosaic_files",
+    "select_names",
+]
+
+
+class InputFile:
+    """A Mosaic file that the arguments name."""
+
+    def __init__(self, path: str, filesystem: Any) -> None:
+        self.path = path
+        self.filesystem = filesystem
+
+    @contextmanager
+    def open(self) -> Iterator[MosaicFile]:
+        """Open it."""
+        with MosaicFile(self.path, filesystem=self.filesystem) as file:
+            yield file
+
+
+def mosaic_files(sources: list[str]) -> list[InputFile]:
+    """The Mosaic files that the arguments name, by path."""
+    if len(sources) == 1 and os.path.isfile(sources[0]):
+        return [InputFile(sources[0], None)]
+    from pymosaic.dataset.discovery import discover
+
+    found = discover(list(sources), None, False)
+    if not found.files:
+        raise DatasetError(f"{found.base} has no Mosaic files")
+    return [InputFile(file.path, found.filesystem) for file in found.files]
+
+
+def select_names(entries: Iterable[str] | None, names: list[str]) -> list[str] | None:
+    """The columns that ``-c`` names: exact names, globs, or several of them with commas between."""
+    if not entries:
+        return None
+    from pymosaic.kernels.arrow_source import catalog_from_arrow
+    from pymosaic.projection import resolve_columns
+
+    # The catalog, which knows how to look names up, wants types; any will do.
+    catalog = catalog_from_arrow(pa.schema([(name, pa.int8()) for name in names]), 1)
+    wanted: list[str] = []
+    for entry in entries:
+        if catalog.find(entry) >= 0:
+            wanted.append(entry)
+        else:
+            wanted += [part for part in (part.strip() for part in entry.split(",")) if part]
+    positions = resolve_columns(wanted, catalog, "--columns")
+    return [catalog.name(int(position)) for position in positions]
+
+
+def chosen_row_groups(wanted: list[int] | None, file: MosaicFile) -> list[int]:
+    """The row groups that ``--row-group`` names, or all."""
+    if not wanted:
+        return list(range(file.num_row_groups))
+    for number in wanted:
+        if number >= file.num_row_groups:
+            raise InvalidOptionError(
+                f"--row-group {number}: the file has {file.num_row_groups}, numbered from 0"
+            )
+    return wanted
+
+
+def columns_by_bucket(
+    file: MosaicFile, names: list[str] | None
+) -> dict[int, frozenset[str] | None]:
+    """The buckets that hold some columns, and which of theirs are wanted; None for all."""
+    if names is None:
+        return dict.fromkeys(range(file.num_buckets))
+    metadata = file.metadata
+    wanted: dict[int, set[str]] = {}
+    for name in names:
+        wanted.setdefault(metadata.column_bucket(name), set()).add(name)
+    return {bucket: frozenset(wanted[bucket]) for bucket in sorted(wanted)}

@@ -1,0 +1,163 @@
+"""Options that several commands share, and the frame every command runs in."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from pymosaic.cli.completion import complete_columns
+from pymosaic.cli.output import Format, open_output
+
+__all__ = [
+    "Columns",
+    "Debug",
+    "Files",
+    "Limit",
+    "Offset",
+    "RowGroups",
+    "SomeColumns",
+    "Where",
+    "inspecting",
+    "plain",
+    "reporting",
+]
+
+Files: TypeAlias = Annotated[
+    list[str], typer.Argument(metavar="FILE", hidden=True, show_default=False)
+]
+Columns: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-c",
+        "--columns",
+        metavar="NAMES",
+        help="Names and globs, with commas between; may be given again.",
+        autocompletion=complete_columns,
+    ),
+]
+SomeColumns: TypeAlias = Annotated[
+    list[str],
+    typer.Option(
+        "-c",
+        "--columns",
+        metavar="NAMES",
+        help="Names and globs, with commas between; may be given again.",
+        autocompletion=complete_columns,
+    ),
+]
+RowGroups: TypeAlias = Annotated[
+    list[int] | None,
+    typer.Option("--row-group", min=0, metavar="N", help="This one only; may be given again."),
+]
+Where: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "-w",
+        "--where",
+        metavar="FILTER",
+        help="Rows to keep: \"age > 50 and city in ('Rome', 'Oslo')\".",
+    ),
+]
+Limit: TypeAlias = Annotated[
+    int | None, typer.Option("-n", "--rows", min=0, metavar="N", help="At most so many rows.")
+]
+Offset: TypeAlias = Annotated[
+    int, typer.Option("--offset", min=0, metavar="N", help="Rows to leave out at the start.")
+]
+_Format: TypeAlias = Annotated[
+    Format | None,
+    typer.Option(
+        "-f",
+        "--format",
+        metavar="FORMAT",
+        help="table, json, jsonl or csv; a table on a terminal by default, else jsonl.",
+    ),
+]
+_Json: TypeAlias = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+_JsonReport: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Report what was done as JSON.")
+]
+_NoPager: TypeAlias = Annotated[
+    bool, typer.Option("--no-pager", help="Print all at once, however long.")
+]
+_Debug: TypeAlias = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+class Debug:
+    """Whether errors are shown with their traceback; set by ``--debug``."""
+
+    enabled = False
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+_DEBUG = [_parameter("debug", _Debug, False)]
+_OUTPUT = [
+    _parameter("wanted_format", _Format, None),
+    _parameter("as_json", _Json, False),
+    _parameter("no_pager", _NoPager, False),
+]
+
+
+def plain(function: Callable[..., int | None]) -> Callable[..., int | None]:
+    """A command with the options of all commands; it returns its exit code, or None for 0."""
+    signature = inspect.signature(function, eval_str=True)
+
+    @wraps(function)
+    def run(*, debug: bool, **arguments: Any) -> int | None:
+        Debug.enabled = debug
+        return function(**arguments)
+
+    _set_signature(run, [*signature.parameters.values(), *_DEBUG])
+    return run
+
+
+def inspecting(function: Callable[..., int | None]) -> Callable[..., int | None]:
+    """A command whose first parameter is the output that ``--format`` and ``--json`` ask for."""
+    signature = inspect.signature(function, eval_str=True)
+    first, *others = signature.parameters.values()
+
+    def run(
+        *, wanted_format: Format | None, as_json: bool, no_pager: bool, **arguments: Any
+    ) -> int | None:
+        output = open_output(wanted_format, as_json=as_json, pager=not no_pager)
+        try:
+            return function(**{first.name: output}, **arguments)
+        finally:
+            output.close()
+
+    run.__doc__ = function.__doc__
+    _set_signature(run, [*others, *_OUTPUT])
+    return plain(run)
+
+
+def reporting(function: Callable[..., int | None]) -> Callable[..., int | None]:
+    """A command that does something, and tells it in a line, or with ``--json`` as facts."""
+    signature = inspect.signature(function, eval_str=True)
+    first, *others = signature.parameters.values()
+
+    def run(*, as_json: bool, **arguments: Any) -> int | None:
+        output = open_output(None, as_json=as_json, pager=False)
+        try:
+            return function(**{first.name: output}, **arguments)
+        finally:
+            output.close()
+
+    run.__doc__ = function.__doc__
+    _set_signature(run, [*others, _parameter("as_json", _JsonReport, False)])
+    return plain(run)
+
+
+def _set_signature(function: Any, parameters: list[inspect.Parameter]) -> None:
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    function.__signature__ = inspect.Signature(
+        [parameter.replace(kind=keyword) for parameter in parameters]
+    )
+    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

@@ -1,0 +1,69 @@
+"""A bar on the terminal for long work; nothing where standard error is not one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pymosaic.progress import Progress
+
+__all__ = ["progress_bar"]
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[Progress | None]:
+    """A callback that moves a bar with rate and time left; None where no one would see it."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        yield _Bar(bar, title)
+
+
+class _Bar:
+    """What the library calls: done, total, unit."""
+
+    def __init__(self, bar: Any, title: str) -> None:
+        self._bar = bar
+        self._task = bar.add_task(title, total=None, rate="", left="")
+
+    def __call__(self, done: int, total: int | None, unit: str, /) -> None:
+        task = self._bar.tasks[0]
+        seconds = task.elapsed or 0.0
+        speed = done / seconds if seconds > 0.2 else 0.0
+        self._bar.update(
+            self._task,
+            completed=done,
+            total=total,
+            rate=_rate(speed, unit) if speed else "",
+            left=_left((total - done) / speed) if speed and total is not None else "",
+        )
+
+
+def _rate(speed: float, unit: str) -> str:
+    from pymosaic.cli.text import size
+
+    return f"{size(int(speed))}/s" if unit == "bytes" else f"{speed:,.0f} {unit}/s"
+
+
+def _left(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds + 0.5), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02} left" if hours else f"{minutes}:{rest:02} left"

@@ -1,0 +1,202 @@
+"""The arguments as one table: rows of Mosaic files, datasets and files of other formats."""
+
+from __future__ import annotations
+
+import abc
+import glob
+import os
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+
+import pyarrow as pa
+
+from pymosaic.cli.formats import kind_of, open_reader
+from pymosaic.cli.formats.base import TableReader, batch_rows
+from pymosaic.cli.inputs import select_names
+from pymosaic.cli.output import Output
+from pymosaic.dataset.dataset import Dataset
+from pymosaic.dataset.plan import Piece
+from pymosaic.expressions import parse_filter
+from pymosaic.filters import Filter, parse_filters
+from pymosaic.progress import Progress
+from pymosaic.reader import MosaicFile
+
+__all__ = ["Rows", "open_rows", "show_rows"]
+
+
+class Rows(abc.ABC):
+    """A table that rows are read from."""
+
+    schema: pa.Schema
+    num_rows: int | None
+
+    def names(self, entries: Iterable[str] | None) -> list[str]:
+        """The columns that ``-c`` names, or all."""
+        selected = select_names(entries, self.schema.names)
+        return list(self.schema.names) if selected is None else selected
+
+    def selected_schema(self, names: list[str]) -> pa.Schema:
+        """The schema of these columns."""
+        return pa.schema([self.schema.field(name) for name in names])
+
+    @abc.abstractmethod
+    def batches(
+        self, names: list[str], where: str | None = None, offset: int = 0, limit: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows that pass the filter, of these columns."""
+
+    def reader(self) -> pa.RecordBatchReader:
+        """All rows as a stream."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches(self.schema.names))
+
+    def count(self, where: str | None) -> int:
+        """Rows that pass the filter."""
+        if where is None and self.num_rows is not None:
+            return self.num_rows
+        return sum(batch.num_rows for batch in self.batches([], where))
+
+    def close(self) -> None:  # noqa: B027  (not all hold files)
+        """Let go of the files."""
+
+    def __enter__(self) -> Rows:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def open_rows(sources: list[str], progress: Progress | None = None) -> Rows:
+    """One table of all the files; ``progress`` hears of work that this takes."""
+    if len(sources) == 1:
+        kind = kind_of(sources[0])
+        if kind is not None and kind.module != "mosaic":
+            return _ForeignRows(open_reader(sources[0], progress))
+        if kind is not None and not glob.has_magic(sources[0]) and not os.path.isdir(sources[0]):
+            return _FileRows(sources[0])
+    return _DatasetRows(sources)
+
+
+class _FileRows(Rows):
+    """One Mosaic file as it is."""
+
+    def __init__(self, path: str) -> None:
+        self._file = MosaicFile(path)
+        self.schema = self._file.schema
+        self.num_rows = self._file.num_rows
+
+    def batches(
+        self, names: list[str], where: str | None = None, offset: int = 0, limit: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        filters = None if where is None else parse_filter(where)
+        file = self._file
+        row_groups = list(range(file.num_row_groups))
+        if filters is None:
+            while row_groups and file.metadata.row_group(row_groups[0]).num_rows <= offset:
+                offset -= file.metadata.row_group(row_groups.pop(0)).num_rows
+        batches = file.iter_batches(batch_rows(len(names)), names, filters, row_groups)
+        return _window(batches, offset, limit)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _DatasetRows(Rows):
+    """Many Mosaic files, their columns united."""
+
+    def __init__(self, sources: list[str]) -> None:
+        self._dataset = Dataset(tuple(sources))
+        self.schema = self._dataset.schema
+        self.num_rows = self._dataset.count_rows()
+
+    def batches(
+        self, names: list[str], where: str | None = None, offset: int = 0, limit: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        filters = None if where is None else parse_filter(where)
+        scan = self._dataset.scan(names, filters)
+        # A piece to a row group, so that those before the first wanted row are not read.
+        pieces = list(scan.plan(max_piece_bytes=1).pieces)
+        if filters is None:
+            skipped = 0
+            while skipped < len(pieces) and pieces[skipped].num_rows <= offset:
+                offset -= pieces[skipped].num_rows
+                skipped += 1
+            pieces = _enough(pieces[skipped:], None if limit is None else offset + limit)
+        batches = scan.task().read(pieces, batch_size=batch_rows(len(names)))
+        return _window(batches, offset, limit)
+
+
+def _enough(pieces: list[Piece], wanted: int | None) -> list[Piece]:
+    """The first pieces, up to so many rows."""
+    if wanted is None:
+        return pieces
+    kept: list[Piece] = []
+    for piece in pieces:
+        if wanted <= 0:
+            break
+        kept.append(piece)
+        wanted -= piece.num_rows
+    return kept
+
+
+class _ForeignRows(Rows):
+    def __init__(self, reader: TableReader) -> None:
+        self._reader = reader
+        self.schema = reader.schema
+        self.num_rows = reader.num_rows
+
+    def batches(
+        self, names: list[str], where: str | None = None, offset: int = 0, limit: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        if where is None:
+            return _window(self._reader.batches(names), offset, limit)
+        row_filter = parse_filters(parse_filter(where))
+        assert row_filter is not None
+        row_filter.validate({field.name: field.type for field in self.schema})
+        wanted = list(dict.fromkeys([*names, *row_filter.columns]))
+        return _window(_filtered(self._reader.batches(wanted), row_filter, names), offset, limit)
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+def show_rows(
+    output: Output,
+    rows: Rows,
+    columns: list[str] | None,
+    where: str | None,
+    offset: int,
+    limit: int | None,
+) -> None:
+    """Show the wanted part of a table."""
+    names = rows.names(columns)
+    output.rows(rows.selected_schema(names), rows.batches(names, where, offset, limit), offset)
+
+
+def _filtered(
+    batches: Iterable[pa.RecordBatch], row_filter: Filter, names: list[str]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield batch.filter(row_filter.mask(batch)).select(names)
+
+
+def _window(
+    batches: Iterator[pa.RecordBatch], offset: int, limit: int | None
+) -> Iterator[pa.RecordBatch]:
+    """Rows after the first ``offset``, ``limit`` of them at most."""
+    if limit == 0:
+        return
+    for batch in batches:
+        part = batch.slice(min(offset, batch.num_rows))
+        offset -= batch.num_rows - part.num_rows
+        if limit is not None:
+            part = part.slice(0, limit)
+            limit -= part.num_rows
+        if part.num_rows:
+            yield part
+        if limit == 0:
+            return

@@ -1,0 +1,38 @@
+"""Rows at random, each with the same chance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from pymosaic.cli.rows import Rows
+
+__all__ = ["sample_rows"]
+
+
+def sample_rows(
+    rows: Rows, names: list[str], where: str | None, wanted: int, seed: int | None
+) -> pa.Table:
+    """Choose rows, and return them in their order.
+
+    Every row draws a number, and those with the lowest are kept: that needs no count beforehand,
+    and no more memory than the kept rows and a batch.
+    """
+    generator = np.random.default_rng(seed)
+    schema = pa.schema([rows.schema.field(name) for name in names])
+    kept = pa.Table.from_batches([], schema)
+    numbers = np.empty(0)
+    for batch in rows.batches(names, where):
+        drawn = generator.random(batch.num_rows)
+        if len(numbers) >= wanted:
+            # Most rows of a long table have no chance any more.
+            hopeful = np.flatnonzero(drawn < numbers.max(initial=0.0))
+            batch, drawn = batch.take(pa.array(hopeful)), drawn[hopeful]
+        if not batch.num_rows or not wanted:
+            continue
+        numbers = np.concatenate([numbers, drawn])
+        kept = pa.concat_tables([kept, pa.Table.from_batches([batch])])
+        if len(numbers) > wanted:
+            best = np.sort(np.argpartition(numbers, wanted)[:wanted])
+            numbers, kept = numbers[best], kept.take(pa.array(best))
+    return kept

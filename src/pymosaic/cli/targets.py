@@ -1,0 +1,69 @@
+"""What commands write: whether it may be, and making it whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from pymosaic.cli.formats import open_writer
+from pymosaic.errors import InvalidOptionError
+from pymosaic.progress import Meter
+from pymosaic.source import Location, resolve_location
+
+__all__ = ["check_target", "split_target", "target_bytes", "write_batches"]
+
+
+def split_target(files: list[str], target: str | None) -> tuple[list[str], str]:
+    """Sources and target: the last argument, unless an option names it."""
+    if target is not None:
+        return files, target
+    if len(files) < 2:
+        raise InvalidOptionError("a target is missing: SOURCE... TARGET, or -o TARGET")
+    return files[:-1], files[-1]
+
+
+def check_target(target: str, overwrite: bool) -> None:
+    """Refuse to replace what exists, unless that is wanted."""
+    if not overwrite and _size(resolve_location(target)) is not None:
+        raise FileExistsError(17, "exists already; --overwrite replaces it", target)
+
+
+def target_bytes(target: str) -> int:
+    """The size of what was written."""
+    return _size(resolve_location(target)) or 0
+
+
+def _size(location: Location) -> int | None:
+    if location.filesystem is None:
+        return os.path.getsize(location.path) if os.path.lexists(location.path) else None
+    if location.is_fsspec:
+        if not location.filesystem.exists(location.path):
+            return None
+        return int(location.filesystem.info(location.path).get("size") or 0)
+    information = location.filesystem.get_file_info(location.path)
+    return None if not information.type else int(information.size or 0)
+
+
+def write_batches(
+    target: str,
+    schema: pa.Schema,
+    batches: Iterable[pa.RecordBatch],
+    options: dict[str, Any],
+    meter: Meter,
+) -> int:
+    """Write a file of batches, and return the number of rows."""
+    num_rows = 0
+    writer = open_writer(target, schema, options)
+    try:
+        for batch in batches:
+            writer.write(batch)
+            num_rows += batch.num_rows
+            meter.add(batch.num_rows)
+        writer.close()
+    except BaseException:
+        writer.abort()
+        raise
+    return num_rows

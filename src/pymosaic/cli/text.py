@@ -1,0 +1,111 @@
+"""Text for people: escaped, cut to a width, sizes and counts in words."""
+
+from __future__ import annotations
+
+__all__ = [
+    "child_name",
+    "count",
+    "cut",
+    "cut_middle",
+    "escape",
+    "percent",
+    "ratio",
+    "size",
+    "width_of",
+]
+
+_ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def escape(text: str) -> str:
+    """Replace what would move the cursor, change colours or hide: all that is not printable."""
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character.isprintable() else _ESCAPES.get(character) or _code(character)
+        for character in text
+    )
+
+
+def _code(character: str) -> str:
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def width_of(text: str) -> int:
+    """Cells that a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def cut(text: str, width: int) -> str:
+    """The text, its end replaced by … where it is wider."""
+    if width_of(text) <= width:
+        return text
+    return _start(text, width - 1) + "…"
+
+
+def cut_middle(text: str, width: int) -> str:
+    """The text, its middle replaced by … where it is wider: both ends of a name tell something."""
+    if width_of(text) <= width:
+        return text
+    tail = (width - 1) // 2
+    end = _start(text[::-1], tail)[::-1]
+    return _start(text, width - 1 - tail) + "…" + end
+
+
+def _start(text: str, width: int) -> str:
+    if text.isascii():
+        return text[: max(0, width)]
+    kept = text[: max(0, width)]
+    while kept and width_of(kept) > width:
+        kept = kept[:-1]
+    return kept
+
+
+def size(num_bytes: int) -> str:
+    """Bytes in a unit that keeps the number short.
+
+    Examples
+    --------
+    >>> from pymosaic.cli.text import size
+    >>> size(999), size(123456)
+    ('999 B', '120.6 KiB')
+    """
+    power = 0
+    while power < len(_UNITS) - 1 and num_bytes >= 1024 ** (power + 1):
+        power += 1
+    return f"{num_bytes / 1024**power:.{min(power, 1)}f} {_UNITS[power]}"
+
+
+def count(number: int, singular: str, plural: str | None = None) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> from pymosaic.cli.text import count
+    >>> count(1, "row"), count(12000, "row")
+    ('1 row', '12,000 rows')
+    """
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def child_name(column: str, child: int | None) -> str:
+    """A physical column: that of a list's or map's children has a number."""
+    return column if child is None else f"{column} › {child}"
+
+
+def percent(part: float) -> str:
+    """A share of a whole."""
+    return f"{part:.1%}"
+
+
+def ratio(raw: int, stored: int) -> str:
+    """How many times smaller something became."""
+    return f"{raw / stored:.1f}x" if stored else ""

@@ -1,0 +1,198 @@
+"""Arrow values as the plain values that JSON, CSV and tables show.
+
+============================ =======================================================
+Arrow                        plain
+============================ =======================================================
+null                         None
+bool, integers, string       themselves
+float, double                themselves; ``"NaN"``, ``"Infinity"``, ``"-Infinity"``
+decimal                      text with all digits: ``"12.50"``
+date                         ``"2024-05-31"``
+time                         ``"23:59:00.000"``
+timestamp                    ``"2024-05-31T23:59:00.000"``, with a time zone in UTC: ``…Z``
+binary                       hexadecimal text
+list                         list
+map                          list of ``{"key": …, "value": …}``
+struct                       dict
+============================ =======================================================
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pymosaic.cli.text import escape
+
+__all__ = ["NULL", "cell", "plain_value", "plain_values", "to_json"]
+
+# The cell of a null, told from the text "null" by identity.
+NULL = "".join(("nu", "ll"))
+_CODED = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_DAY_UNITS = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+_NOT_A_TIME = -(1 << 63)
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def to_json(value: Any) -> str:
+    """Compact JSON on one line; nothing in it steers a terminal."""
+    text = _encode(value)
+    if text.isascii() and "\x7f" not in text:
+        return text
+    # JSON itself escapes only what is below U+0020.
+    return _CODED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def cell(value: Any) -> str:
+    """A plain value as the text of a table's cell."""
+    if isinstance(value, str):
+        return escape(value)
+    if value is None:
+        return NULL
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | dict):
+        return escape(json.dumps(value, ensure_ascii=False))
+    return str(value)
+
+
+def plain_value(scalar: pa.Scalar | None) -> Any:
+    """The plain value of a scalar."""
+    if scalar is None:
+        return None
+    return plain_values(pa.array([scalar], scalar.type))[0]
+
+
+def plain_values(array: pa.Array) -> list[Any]:
+    """The plain values of an array."""
+    kind = array.type
+    types = pa.types
+    if types.is_boolean(kind) or types.is_integer(kind) or types.is_string(kind):
+        values: list[Any] = array.to_pylist()
+    elif types.is_floating(kind):
+        values = _floats(array)
+    elif types.is_decimal(kind):
+        values = [None if value is None else format(value, "f") for value in array.to_pylist()]
+    elif types.is_date32(kind) or types.is_timestamp(kind) or types.is_time(kind):
+        values = _moments(array)
+    elif types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        values = [None if value is None else value.hex() for value in array.to_pylist()]
+    elif types.is_map(kind):
+        values = _lists(array, _pairs)
+    elif types.is_list(kind) or types.is_large_list(kind):
+        values = _lists(array, _elements)
+    elif types.is_struct(kind):
+        values = _structs(array)
+    elif types.is_dictionary(kind):
+        values = plain_values(array.dictionary_decode())
+    else:
+        values = _others(array)
+    return values
+
+
+def _floats(array: pa.Array) -> list[Any]:
+    if pa.types.is_float32(array.type):
+        # The shortest text that means the float, not all digits of the double.
+        filled = array.fill_null(0).to_numpy(zero_copy_only=False)
+        numbers: list[float | None] = [float(text) for text in filled.astype(str).tolist()]
+        if array.null_count:
+            valid = array.is_valid().to_pylist()
+            numbers = [
+                number if is_valid else None
+                for number, is_valid in zip(numbers, valid, strict=True)
+            ]
+    else:
+        numbers = array.to_pylist()
+    return [
+        value if value is None or math.isfinite(value) else _not_finite(value) for value in numbers
+    ]
+
+
+def _not_finite(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+def _moments(array: pa.Array) -> list[Any]:
+    """Dates, times and timestamps by numpy, which knows every year."""
+    kind = array.type
+    if pa.types.is_date32(kind):
+        unit: Any = "D"
+        numbers = array.view(pa.int32())
+    else:
+        unit = kind.unit
+        numbers = array.view(pa.int32() if pa.types.is_time32(kind) else pa.int64())
+    filled = numbers.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    moments: Any = filled.view(f"datetime64[{unit}]")
+    texts = np.datetime_as_string(moments, unit=unit).tolist()
+    suffix = "Z" if pa.types.is_timestamp(kind) and kind.tz is not None else ""
+    if pa.types.is_time(kind):
+        # Beyond a day it is no time: the bare number then says most.
+        day = _DAY_UNITS[unit]
+        texts = [
+            text[11:] if 0 <= number < day else str(number)
+            for text, number in zip(texts, filled.tolist(), strict=True)
+        ]
+    elif (filled == _NOT_A_TIME).any():
+        texts = [
+            str(number) if number == _NOT_A_TIME else text + suffix
+            for text, number in zip(texts, filled.tolist(), strict=True)
+        ]
+    elif suffix:
+        texts = [text + suffix for text in texts]
+    if array.null_count == 0:
+        return list(texts)
+    valid = array.is_valid().to_pylist()
+    return [text if is_valid else None for text, is_valid in zip(texts, valid, strict=True)]
+
+
+def _elements(array: pa.Array, start: int, count: int) -> list[Any]:
+    return plain_values(array.values.slice(start, count))
+
+
+def _pairs(array: pa.MapArray, start: int, count: int) -> list[Any]:
+    keys = plain_values(array.keys.slice(start, count))
+    items = plain_values(array.items.slice(start, count))
+    return [{"key": key, "value": value} for key, value in zip(keys, items, strict=True)]
+
+
+def _lists(array: pa.Array, children: Callable[[pa.Array, int, int], list[Any]]) -> list[Any]:
+    if len(array) == 0:
+        return []
+    offsets = array.offsets.to_pylist()
+    first = offsets[0]
+    # Of a slice of a large array, only the children of the slice.
+    found = children(array, first, offsets[-1] - first)
+    valid = array.is_valid().to_pylist()
+    return [
+        found[offsets[row] - first : offsets[row + 1] - first] if valid[row] else None
+        for row in range(len(array))
+    ]
+
+
+def _structs(array: pa.StructArray) -> list[Any]:
+    names = [field.name for field in array.type]
+    columns = [plain_values(array.field(index)) for index in range(len(names))]
+    valid = array.is_valid().to_pylist()
+    return [
+        {name: column[row] for name, column in zip(names, columns, strict=True)}
+        if valid[row]
+        else None
+        for row in range(len(array))
+    ]
+
+
+def _others(array: pa.Array) -> list[Any]:
+    """Types that Mosaic does not have."""
+    storage = getattr(array, "storage", None)
+    if storage is not None:
+        return plain_values(storage)
+    simple = (str, int, float, bool, list, dict, type(None))
+    return [value if isinstance(value, simple) else str(value) for value in array.to_pylist()]

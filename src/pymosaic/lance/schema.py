@@ -1,0 +1,258 @@
+"""The schema of a Lance file, to Arrow and back.
+
+A Lance schema is a flat list of fields in depth-first order, each with the id of its parent and a
+logical type as text: ``int32``, ``timestamp:us:UTC``, ``decimal:128:10:2``,
+``fixed_size_list:float:4``, ``dict:string:int8:false``. Structs, lists and maps have children; only
+leaves own columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
+from pymosaic.lance.container import Field, Schema
+from pymosaic.limits import Limits
+
+__all__ = ["BLOB_KEY", "PACKED_KEY", "is_single_column", "parse_schema", "schema_to_fields"]
+
+_SIMPLE: dict[str, pa.DataType] = {
+    "null": pa.null(),
+    "bool": pa.bool_(),
+    "int8": pa.int8(),
+    "uint8": pa.uint8(),
+    "int16": pa.int16(),
+    "uint16": pa.uint16(),
+    "int32": pa.int32(),
+    "uint32": pa.uint32(),
+    "int64": pa.int64(),
+    "uint64": pa.uint64(),
+    "halffloat": pa.float16(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "large_string": pa.large_string(),
+    "binary": pa.binary(),
+    "large_binary": pa.large_binary(),
+    "date32:day": pa.date32(),
+    "date64:ms": pa.date64(),
+    "time32:s": pa.time32("s"),
+    "time32:ms": pa.time32("ms"),
+    "time64:us": pa.time64("us"),
+    "time64:ns": pa.time64("ns"),
+    "duration:s": pa.duration("s"),
+    "duration:ms": pa.duration("ms"),
+    "duration:us": pa.duration("us"),
+    "duration:ns": pa.duration("ns"),
+}
+_NAMES = {data_type: name for name, data_type in _SIMPLE.items()}
+_UNITS = ("s", "ms", "us", "ns")
+PACKED_KEY = b"lance-encoding:packed"
+BLOB_KEY = b"lance-encoding:blob"
+_PACKED_KEYS = (PACKED_KEY, b"packed")
+# Encoding hints in the schema; nobody reads them, but every writer sets them.
+_PLAIN, _VARIABLE, _DICTIONARY = 1, 2, 3
+
+
+def is_single_column(field: pa.Field) -> bool:
+    """Whether a struct is packed, and thus stored as one column."""
+    metadata = field.metadata or {}
+    return pa.types.is_struct(field.type) and any(
+        metadata.get(key, b"").lower() == b"true" for key in _PACKED_KEYS
+    )
+
+
+def _number(text: str, logical_type: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise CorruptFileError(f"logical type {logical_type!r}", structure="schema")
+    return int(text)
+
+
+def _scalar_type(logical_type: str, depth: int = 0) -> pa.DataType:
+    """The Arrow type of a leaf."""
+    simple = _SIMPLE.get(logical_type)
+    if simple is not None:
+        return simple
+    kind, _, rest = logical_type.partition(":")
+    try:
+        if kind == "timestamp":
+            unit, _, zone = rest.partition(":")
+            if unit in _UNITS:
+                return pa.timestamp(unit, None if zone in ("", "-") else zone)
+        elif kind == "decimal":
+            bits, precision, scale = rest.split(":")
+            make = {"128": pa.decimal128, "256": pa.decimal256}[bits]
+            negative = scale.startswith("-")
+            digits = _number(scale.removeprefix("-"), logical_type)
+            return make(_number(precision, logical_type), -digits if negative else digits)
+        elif kind == "fixed_size_binary":
+            return pa.binary(_number(rest, logical_type))
+        elif kind == "fixed_size_list" and depth < 16:
+            inner, _, size = rest.rpartition(":")
+            return pa.list_(_scalar_type(inner, depth + 1), _number(size, logical_type))
+        elif kind == "dict" and depth < 16:
+            value, index, ordered = rest.rsplit(":", 2)
+            return pa.dictionary(
+                _scalar_type(index, depth + 1), _scalar_type(value, depth + 1), ordered == "true"
+            )
+    except (KeyError, ValueError, TypeError) as error:
+        if isinstance(error, CorruptFileError):
+            raise
+        raise CorruptFileError(f"logical type {logical_type!r}", structure="schema") from error
+    raise UnsupportedFeatureError(
+        f"logical type {logical_type[:100]!r} is not known", structure="schema"
+    )
+
+
+def _metadata(pairs: tuple[tuple[str, bytes], ...]) -> dict[bytes, bytes] | None:
+    return {key.encode(): value for key, value in pairs} or None
+
+
+def parse_schema(schema: Schema, limits: Limits) -> pa.Schema:
+    """Build the Arrow schema.
+
+    Checked: ids and parents, depth, that lists have one child; not whether there are columns for
+    the leaves.
+    """
+    if len(schema.fields) > limits.max_columns:
+        raise LimitExceededError(
+            f"{len(schema.fields)} fields are above Limits.max_columns ({limits.max_columns})",
+            structure="schema",
+        )
+    children: dict[int, list[Field]] = {}
+    known: set[int] = {-1}
+    for field in schema.fields:
+        if field.id in known or field.parent_id not in known:
+            raise CorruptFileError(
+                f"field {field.id} below {field.parent_id} is out of order", structure="schema"
+            )
+        known.add(field.id)
+        children.setdefault(field.parent_id, []).append(field)
+    build = _Builder(children, limits.max_nesting_depth)
+    fields = [build.field(field, 0) for field in children.get(-1, [])]
+    return pa.schema(fields, _metadata(schema.metadata))
+
+
+class _Builder:
+    def __init__(self, children: dict[int, list[Field]], max_depth: int) -> None:
+        self._children = children
+        self._max_depth = max_depth
+
+    def field(self, field: Field, depth: int) -> pa.Field:
+        if depth > self._max_depth:
+            raise LimitExceededError(
+                f"nested deeper than Limits.max_nesting_depth ({self._max_depth})",
+                structure="schema",
+            )
+        data_type = self._type(field, depth)
+        return pa.field(field.name, data_type, field.nullable, _metadata(field.metadata))
+
+    def _type(self, field: Field, depth: int) -> pa.DataType:
+        logical_type = field.logical_type
+        inner = self._children.get(field.id, [])
+        kind = logical_type.removesuffix(".struct")
+        if kind == "struct":
+            return pa.struct([self.field(child, depth + 1) for child in inner])
+        make: Callable[[Any], pa.DataType] | None = {
+            "list": pa.list_,
+            "large_list": pa.large_list,
+        }.get(kind)
+        if make is not None:
+            if len(inner) != 1:
+                raise CorruptFileError(f"a list with {len(inner)} children", structure="schema")
+            return make(self.field(inner[0], depth + 1))
+        if kind == "map":
+            return self._map(inner, depth)
+        if inner:
+            raise UnsupportedFeatureError(
+                f"logical type {logical_type[:100]!r} with children", structure="schema"
+            )
+        return _scalar_type(logical_type)
+
+    def _map(self, inner: list[Field], depth: int) -> pa.DataType:
+        entries = self.field(inner[0], depth + 1) if len(inner) == 1 else None
+        if entries is None or not pa.types.is_struct(entries.type) or entries.type.num_fields != 2:
+            raise CorruptFileError("a map without keys and values", structure="schema")
+        key, item = entries.type
+        return pa.map_(key.with_nullable(False), item)
+
+
+def _logical_type(name: str, data_type: pa.DataType) -> str:
+    simple = _NAMES.get(data_type)
+    types = pa.types
+    if simple is not None:
+        return simple
+    if types.is_timestamp(data_type):
+        return f"timestamp:{data_type.unit}:{data_type.tz or '-'}"
+    if types.is_decimal128(data_type) or types.is_decimal256(data_type):
+        return f"decimal:{data_type.bit_width}:{data_type.precision}:{data_type.scale}"
+    if types.is_fixed_size_binary(data_type):
+        return f"fixed_size_binary:{data_type.byte_width}"
+    if types.is_fixed_size_list(data_type):
+        inner = data_type.value_type
+        if types.is_nested(inner) and not types.is_fixed_size_list(inner):
+            raise _no_type(name, data_type)
+        return f"fixed_size_list:{_logical_type(name, inner)}:{data_type.list_size}"
+    if types.is_dictionary(data_type):
+        value = _logical_type(name, data_type.value_type)
+        index = _logical_type(name, data_type.index_type)
+        return f"dict:{value}:{index}:{'true' if data_type.ordered else 'false'}"
+    if types.is_struct(data_type):
+        return "struct"
+    if types.is_list(data_type) or types.is_large_list(data_type):
+        kind = "list" if types.is_list(data_type) else "large_list"
+        return f"{kind}.struct" if types.is_struct(data_type.value_type) else kind
+    if types.is_map(data_type):
+        return "map"
+    raise _no_type(name, data_type)
+
+
+def _no_type(name: str, data_type: pa.DataType) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(f"column {name!r}: Lance has no type for {data_type}")
+
+
+def schema_to_fields(schema: pa.Schema) -> Schema:
+    """Build the Lance schema."""
+    fields: list[Field] = []
+    for field in schema:
+        _append(fields, field, -1)
+    return Schema(fields=tuple(fields), metadata=_pairs(schema.metadata))
+
+
+def _pairs(metadata: dict[bytes, bytes] | None) -> tuple[tuple[str, bytes], ...]:
+    return tuple((key.decode(), value) for key, value in (metadata or {}).items())
+
+
+def _append(fields: list[Field], field: pa.Field, parent: int) -> None:
+    data_type = field.type
+    logical_type = _logical_type(field.name, data_type)
+    own = len(fields)
+    types = pa.types
+    if types.is_struct(data_type) or types.is_null(data_type):
+        hint = 0
+    elif logical_type.split(":")[0] in ("string", "large_string", "binary", "large_binary"):
+        hint = _VARIABLE
+    else:
+        hint = _DICTIONARY if types.is_dictionary(data_type) else _PLAIN
+    fields.append(
+        Field(
+            name=field.name,
+            id=own,
+            parent_id=parent,
+            logical_type=logical_type,
+            nullable=field.nullable,
+            encoding=hint,
+            metadata=_pairs(field.metadata),
+        )
+    )
+    if types.is_struct(data_type):
+        for child in data_type:
+            _append(fields, child, own)
+    elif types.is_map(data_type):
+        entries = pa.struct([data_type.key_field, data_type.item_field])
+        _append(fields, pa.field("entries", entries, nullable=False), own)
+    elif types.is_list(data_type) or types.is_large_list(data_type):
+        _append(fields, data_type.value_field, own)

@@ -1,0 +1,278 @@
+"""Write Lance files: :func:`write_table`.
+
+::
+
+    table ─► rows of a page, a leaf at a time ─► pymosaic.pages ─► buffers ─► sink
+                                                     └► layout ─► column metadata, at the end
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pymosaic.errors import InvalidDataError, InvalidOptionError
+from pymosaic.lance.container import (
+    ColumnMetadata,
+    DirectEncoding,
+    Encoding,
+    FileDescriptor,
+    Footer,
+    Page,
+    TypedMessage,
+    emit_footer,
+)
+from pymosaic.lance.schema import BLOB_KEY, PACKED_KEY, is_single_column, schema_to_fields
+from pymosaic.pages.blocks import VariableBlock
+from pymosaic.pages.choice import EncodingChoice, parse_choice
+from pymosaic.pages.encodings import packed_struct
+from pymosaic.pages.flatten import FlatLeaf, array_to_block, flatten
+from pymosaic.pages.layouts import mini_block
+from pymosaic.pages.layouts.blob import describe
+from pymosaic.pages.levels import Levels
+from pymosaic.pages.messages import BlobLayout, Layer, Layout, emit_layout
+from pymosaic.pages.nesting import FieldNode, build_node
+from pymosaic.pages.protobuf import emit
+from pymosaic.pages.write import write_page
+from pymosaic.sink import Sink, SinkLike, open_sink
+
+__all__ = ["write_table"]
+
+_ALIGNMENT = 64
+_PADDING = b"\x48"
+_PAGE_TYPE = "/lance.encodings21.PageLayout"
+# An empty ColumnEncoding: what it could say is said by the pages.
+_COLUMN_ENCODING = TypedMessage(type_url="/lance.encodings.ColumnEncoding", value=b"\x0a\x00")
+_VERSIONS = ("2.1",)
+
+
+def write_table(
+    table: pa.Table,
+    where: SinkLike,
+    *,
+    version: str = "2.1",
+    encodings: Mapping[str, str] | None = None,
+    page_bytes: int = 8 << 20,
+    filesystem: object = None,
+) -> None:
+    """Write an Arrow table as a Lance data file.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        What to write; any object with an Arrow stream will do.
+    where : str, path-like or binary file object
+        A path or URI, which is replaced only when the file is complete, or an open file.
+    version : str
+        Version of the format: ``"2.1"``.
+    encodings : mapping of str to str, optional
+        What to force, by column or by leaf (``"point.x"``): a layout (``mini-block``, ``full-zip``,
+        ``blob``), an encoding (``plain``, ``bit-packed``, ``run-length``, ``byte-stream-split``,
+        ``fsst``, ``dictionary``, ``packed-struct``) and a compressor (``zstd``, ``zstd:9``,
+        ``lz4``), joined by ``+``. What is not forced is chosen by size.
+    page_bytes : int
+        Arrow memory of the rows of one page, about.
+    filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
+        Where ``where``, then a path, lies.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pymosaic.lance import LanceFile, write_table
+    >>> table = pa.table({"id": range(1000), "price": [0.25] * 1000})
+    >>> write_table(table, "prices.lance", encodings={"price": "byte-stream-split+zstd"})
+    >>> LanceFile("prices.lance").pages("price")[0].layout.value_compression.values
+    ByteStreamSplit(values=Flat(bits_per_value=64, data=None))
+    """
+    if version not in _VERSIONS:
+        raise InvalidOptionError(f"version must be one of {', '.join(_VERSIONS)}, got {version!r}")
+    # Not every caller checks types.
+    if not isinstance(page_bytes, int) or page_bytes < 1:  # type: ignore[redundant-expr]
+        raise InvalidOptionError(f"page_bytes must be an int of at least 1, got {page_bytes!r}")
+    if not isinstance(table, pa.Table):
+        table = pa.table(table)
+    choices = _Choices(encodings or {}, table.schema)
+    schema = _prepared_schema(table.schema, choices)
+    nodes = [build_node(field, is_single_column) for field in schema]
+    choices.check(nodes)
+    fields = schema_to_fields(schema)
+    sink = open_sink(where, filesystem)
+    try:
+        writer = _FileWriter(sink, page_bytes, choices)
+        for node, column in zip(nodes, table.columns, strict=True):
+            writer.add(node, column)
+        writer.finish(FileDescriptor(schema=fields, length=table.num_rows))
+        sink.commit()
+    except BaseException:
+        sink.abort()
+        raise
+
+
+class _Choices:
+    """What is forced, by column or leaf: by the caller, or by the metadata of a blob's field."""
+
+    def __init__(self, encodings: Mapping[str, str], schema: pa.Schema) -> None:
+        self._by_name = {
+            field.name: EncodingChoice(layout="blob")
+            for field in schema
+            if (field.metadata or {}).get(BLOB_KEY, b"").lower() == b"true"
+        }
+        self._by_name |= {name: parse_choice(text, name) for name, text in encodings.items()}
+
+    def of_column(self, name: str) -> EncodingChoice:
+        return self._by_name.get(name, EncodingChoice())
+
+    def of_leaf(self, column: str, leaf: str) -> EncodingChoice:
+        return self._by_name.get(column) or self._by_name.get(leaf) or EncodingChoice()
+
+    def check(self, nodes: list[FieldNode]) -> None:
+        """Raise for names that are neither columns nor leaves."""
+        if not self._by_name:
+            return
+        known = {node.field.name for node in nodes}
+        for node in nodes:
+            known.update(_leaf_names(node, ""))
+        for name in self._by_name:
+            if name not in known:
+                raise InvalidOptionError(f"encodings: there is no column {name!r}")
+
+
+def _leaf_names(node: FieldNode, prefix: str) -> list[str]:
+    name = f"{prefix}{node.field.name}"
+    if not node.children:
+        return [name]
+    return [leaf for child in node.children for leaf in _leaf_names(child, f"{name}.")]
+
+
+def _prepared_schema(schema: pa.Schema, choices: _Choices) -> pa.Schema:
+    """The schema to store: readers learn of packed structs and blobs from its metadata."""
+    fields = []
+    names: set[str] = set()
+    for field in schema:
+        if field.name in names:
+            raise InvalidDataError(f"there are two columns {field.name!r}")
+        names.add(field.name)
+        choice = choices.of_column(field.name)
+        metadata = dict(field.metadata or {})
+        if choice.values == "packed-struct":
+            if not pa.types.is_struct(field.type):
+                raise InvalidOptionError(
+                    f"encodings[{field.name!r}]: packed-struct is for structs, not {field.type}"
+                )
+            metadata[PACKED_KEY] = b"true"
+        if choice.layout == "blob":
+            if not pa.types.is_large_binary(field.type):
+                raise InvalidOptionError(
+                    f"encodings[{field.name!r}]: blob is for large_binary, not {field.type}"
+                )
+            metadata[BLOB_KEY] = b"true"
+        elif BLOB_KEY in metadata:
+            del metadata[BLOB_KEY]
+        fields.append(field.with_metadata(metadata) if metadata else field)
+    return pa.schema(fields, schema.metadata)
+
+
+class _FileWriter:
+    def __init__(self, sink: Sink, page_bytes: int, choices: _Choices) -> None:
+        self._sink = sink
+        # A file object may stand anywhere; positions count from where the file begins.
+        self._start = sink.position
+        self._page_bytes = page_bytes
+        self._choices = choices
+        self._columns: list[bytes] = []
+
+    @property
+    def _position(self) -> int:
+        return self._sink.position - self._start
+
+    def _write_aligned(self, data: Any) -> int:
+        """Write a buffer at the next multiple of 64; gives its position."""
+        position = self._position
+        self._sink.write(memoryview(np.ascontiguousarray(data).data).cast("B"))
+        padding = -self._position % _ALIGNMENT
+        self._sink.write(_PADDING * padding)
+        return position
+
+    def add(self, node: FieldNode, column: pa.ChunkedArray) -> None:
+        """Write the columns of one field."""
+        name = node.field.name
+        leaf_names = _leaf_names(node, "")
+        choices = [self._choices.of_leaf(name, leaf) for leaf in leaf_names]
+        pages: list[list[Page]] = [[] for _ in leaf_names]
+        num_rows = len(column)
+        rows_per_page = _rows_per_page(column, self._page_bytes)
+        for start in range(0, num_rows, rows_per_page):
+            piece = column.slice(start, rows_per_page)
+            array = _one_array(piece)
+            for number, leaf in enumerate(flatten(node, array)):
+                pages[number].append(
+                    self._write_page(leaf, choices[number], leaf_names[number], len(array), start)
+                )
+        for leaf_pages in pages:
+            direct = DirectEncoding(encoding=emit(_COLUMN_ENCODING))
+            metadata = ColumnMetadata(encoding=Encoding(direct=direct), pages=tuple(leaf_pages))
+            self._columns.append(emit(metadata))
+
+    def _write_page(
+        self, leaf: FlatLeaf, choice: EncodingChoice, name: str, num_rows: int, first_row: int
+    ) -> Page:
+        layout: Layout
+        if choice.layout == "blob":
+            layout, buffers = self._write_blobs(leaf)
+        else:
+            layout, buffers = write_page(leaf, choice, name)
+        offsets = tuple(self._write_aligned(buffer) for buffer in buffers)
+        typed = TypedMessage(type_url=_PAGE_TYPE, value=emit_layout(layout))
+        return Page(
+            buffer_offsets=offsets,
+            buffer_sizes=tuple(buffer.nbytes for buffer in buffers),
+            length=num_rows,
+            encoding=Encoding(direct=DirectEncoding(encoding=emit(typed))),
+            priority=first_row,
+        )
+
+    def _write_blobs(self, leaf: FlatLeaf) -> tuple[BlobLayout, list[Any]]:
+        """Write values on their own, and describe where they are."""
+        block = array_to_block(leaf.values)
+        assert isinstance(block, VariableBlock)
+        sizes = np.diff(block.offsets)
+        descriptions = describe(sizes, leaf.levels.definition, self._position, _ALIGNMENT)
+        for start, end in zip(block.offsets.tolist(), block.offsets[1:].tolist(), strict=False):
+            if end > start:
+                self._write_aligned(block.data[start:end])
+        encoded = packed_struct.encode_chunks(descriptions)
+        page = mini_block.write((Layer.ALL_VALID_ITEM,), Levels(None, None), encoded)
+        assert page is not None
+        return BlobLayout(inner_layout=page[0], layers=leaf.layers), page[1]
+
+    def finish(self, descriptor: FileDescriptor) -> None:
+        """Write what comes after the pages."""
+        content = emit(descriptor)
+        buffer_entry = (self._position, len(content))
+        self._sink.write(content)
+        metadata_start = self._position
+        entries: list[tuple[int, int]] = []
+        for column in self._columns:
+            entries.append((self._position, len(column)))
+            self._sink.write(column)
+        column_table = self._position
+        self._sink.write(np.array(entries, "<u8").tobytes())
+        buffer_table = self._position
+        self._sink.write(np.array([buffer_entry], "<u8").tobytes())
+        footer = Footer(metadata_start, column_table, buffer_table, 1, len(self._columns), "2.1")
+        self._sink.write(emit_footer(footer))
+
+
+def _rows_per_page(column: pa.ChunkedArray, page_bytes: int) -> int:
+    """Rows of about so many bytes of Arrow memory."""
+    return max(1, len(column) * page_bytes // max(1, column.nbytes, page_bytes)) or 1
+
+
+def _one_array(piece: pa.ChunkedArray) -> pa.Array:
+    if piece.num_chunks == 1:
+        return piece.chunk(0)
+    array = piece.unify_dictionaries().combine_chunks()
+    return array.chunk(0) if isinstance(array, pa.ChunkedArray) else array

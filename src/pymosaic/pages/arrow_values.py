@@ -1,0 +1,252 @@
+"""Blocks as Arrow arrays: here values get their type, and strings are checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
+from pymosaic.pages.blocks import (
+    Block,
+    Bytes,
+    DictionaryBlock,
+    FixedBlock,
+    ListBlock,
+    Memory,
+    StructBlock,
+    VariableBlock,
+    corrupt_unless,
+)
+
+__all__ = ["block_to_array", "null_array"]
+
+_MAX_OFFSET = (1 << 31) - 1
+_ALIGNMENT = 8
+
+
+def _buffer(data: Any) -> pa.Buffer:
+    """An Arrow buffer over an array, which is copied where Arrow's loops would be slow on it."""
+    if data.ctypes.data % _ALIGNMENT or not data.flags.c_contiguous:
+        data = data.copy()
+    return pa.py_buffer(data)
+
+
+def null_array(count: int, data_type: pa.DataType, memory: Memory) -> pa.Array:
+    """So many nulls."""
+    if pa.types.is_null(data_type):
+        return pa.nulls(count)
+    if pa.types.is_struct(data_type) and data_type.num_fields == 0:
+        # A struct without fields has no values to store, and is never null.
+        return pa.Array.from_buffers(data_type, count, [None])
+    memory.charge(count * max(1, _bit_width(data_type) // 8 + 1))
+    return pa.nulls(count, data_type)
+
+
+def _bit_width(data_type: pa.DataType) -> int:
+    if pa.types.is_fixed_size_list(data_type):
+        return int(data_type.list_size) * _bit_width(data_type.value_type)
+    if pa.types.is_struct(data_type):
+        return sum(_bit_width(field.type) for field in data_type)
+    try:
+        return int(data_type.bit_width)
+    except ValueError:
+        return 64
+
+
+def block_to_array(
+    block: Block | None,
+    data_type: pa.DataType,
+    count: int,
+    validity: Bytes | None,
+    null_count: int,
+    memory: Memory,
+) -> pa.Array:
+    """Give values their Arrow type.
+
+    Parameters
+    ----------
+    block : Block or None
+        The values; None where all are null.
+    data_type : pyarrow.DataType
+        What they are; the block's form is checked against it.
+    count : int
+        How many there must be.
+    validity : array of uint8 or None
+        Bitmap, or None where all are valid.
+    null_count : int
+        Clear bits in it.
+    memory : Memory
+        What they are charged to.
+    """
+    if block is None or pa.types.is_null(data_type):
+        return null_array(count, data_type, memory)
+    corrupt_unless(block.count == count, f"{block.count} values for {count} items", "page")
+    if isinstance(data_type, pa.BaseExtensionType):
+        storage = data_type.storage_type
+        array = block_to_array(block, storage, count, validity, null_count, memory)
+        return pa.ExtensionArray.from_storage(data_type, array)
+    if pa.types.is_dictionary(data_type):
+        return _to_dictionary(block, data_type, validity, null_count, memory)
+    if isinstance(block, DictionaryBlock):
+        return _look_up(block, data_type, validity, null_count, memory)
+    bitmap = None if validity is None else _buffer(validity)
+    if isinstance(block, VariableBlock):
+        return _variable(block, data_type, bitmap, null_count)
+    if isinstance(block, ListBlock):
+        return _lists(block, data_type, bitmap, null_count, memory)
+    if isinstance(block, StructBlock):
+        return _struct(block, data_type, bitmap, null_count, memory)
+    return _fixed(block, data_type, bitmap, null_count)
+
+
+def _refuse(block: Block, data_type: pa.DataType) -> CorruptFileError:
+    form = type(block).__name__.removesuffix("Block").lower()
+    bits = f" of {block.bits} bits" if isinstance(block, FixedBlock) else ""
+    return CorruptFileError(f"{form} values{bits} for a column of {data_type}", structure="page")
+
+
+def _fixed(
+    block: FixedBlock, data_type: pa.DataType, bitmap: pa.Buffer | None, null_count: int
+) -> pa.Array:
+    try:
+        bits = data_type.bit_width
+    except ValueError:
+        raise _refuse(block, data_type) from None
+    if bits != block.bits or pa.types.is_nested(data_type):
+        raise _refuse(block, data_type)
+    array = pa.Array.from_buffers(data_type, block.count, [bitmap, _buffer(block.data)], null_count)
+    if pa.types.is_decimal(data_type) or pa.types.is_time(data_type):
+        _check_values(array)
+    return array
+
+
+def _check_values(array: pa.Array) -> None:
+    """Check what Arrow asks of values beyond their width."""
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise CorruptFileError(str(error), structure="page") from error
+
+
+def _variable(
+    block: VariableBlock, data_type: pa.DataType, bitmap: pa.Buffer | None, null_count: int
+) -> pa.Array:
+    large = pa.types.is_large_string(data_type) or pa.types.is_large_binary(data_type)
+    text = pa.types.is_string(data_type) or pa.types.is_large_string(data_type)
+    if not (large or text or pa.types.is_binary(data_type)):
+        raise _refuse(block, data_type)
+    if not large and len(block.data) > _MAX_OFFSET:
+        raise LimitExceededError(
+            f"{len(block.data)} bytes in a page of {data_type}", structure="page"
+        )
+    offsets = block.offsets.astype(np.int64 if large else np.int32, copy=False)
+    array = pa.Array.from_buffers(
+        data_type, block.count, [bitmap, _buffer(offsets), _buffer(block.data)], null_count
+    )
+    if text and not _is_ascii(block.data):
+        _check_values(array)
+    return array
+
+
+def _is_ascii(data: Bytes) -> bool:
+    whole = len(data) & ~7
+    words = np.frombuffer(data[:whole], np.uint64)
+    high = np.bitwise_or.reduce(words) if whole else 0
+    return not (int(high) & 0x8080808080808080) and not bool((data[whole:] & 0x80).any())
+
+
+def _lists(
+    block: ListBlock,
+    data_type: pa.DataType,
+    bitmap: pa.Buffer | None,
+    null_count: int,
+    memory: Memory,
+) -> pa.Array:
+    if not pa.types.is_fixed_size_list(data_type) or data_type.list_size != block.size:
+        raise _refuse(block, data_type)
+    num_items = block.count * block.size
+    item_type = data_type.value_type
+    if isinstance(block.items, FixedBlock) and block.items.bits == 0:
+        items = null_array(num_items, item_type, memory)
+    else:
+        nulls = 0
+        if block.validity is not None:
+            nulls = num_items - int(np.bitwise_count(block.validity).sum(dtype=np.int64))
+        items = block_to_array(
+            block.items, item_type, num_items, block.validity if nulls else None, nulls, memory
+        )
+    return pa.Array.from_buffers(data_type, block.count, [bitmap], null_count, children=[items])
+
+
+def _struct(
+    block: StructBlock,
+    data_type: pa.DataType,
+    bitmap: pa.Buffer | None,
+    null_count: int,
+    memory: Memory,
+) -> pa.Array:
+    if not pa.types.is_struct(data_type) or data_type.num_fields != len(block.fields):
+        raise _refuse(block, data_type)
+    children = [
+        block_to_array(field, data_type[index].type, block.count, None, 0, memory)
+        for index, field in enumerate(block.fields)
+    ]
+    return pa.Array.from_buffers(data_type, block.count, [bitmap], null_count, children=children)
+
+
+def _look_up(
+    block: DictionaryBlock,
+    data_type: pa.DataType,
+    validity: Bytes | None,
+    null_count: int,
+    memory: Memory,
+) -> pa.Array:
+    items = block_to_array(block.items, data_type, block.items.count, None, 0, memory)
+    _charge_look_up(block, memory)
+    try:
+        array = items.take(pa.array(block.indices))
+    except pa.ArrowInvalid as error:  # 32-bit offsets overflow
+        raise LimitExceededError(str(error), structure="page") from error
+    if validity is None:
+        return array
+    buffers = [_buffer(validity), *array.buffers()[1:]]
+    return pa.Array.from_buffers(data_type, len(array), buffers, null_count, array.offset)
+
+
+def _charge_look_up(block: DictionaryBlock, memory: Memory) -> None:
+    items = block.items
+    if isinstance(items, FixedBlock):
+        memory.charge(block.count * items.bits // 8)
+    elif isinstance(items, VariableBlock):
+        uses = np.bincount(block.indices, minlength=items.count)
+        memory.charge(int((uses * np.diff(items.offsets)).sum(dtype=np.float64)))
+
+
+def _to_dictionary(
+    block: Block,
+    data_type: pa.DataType,
+    validity: Bytes | None,
+    null_count: int,
+    memory: Memory,
+) -> pa.Array:
+    value_type, index_type = data_type.value_type, data_type.index_type
+    if isinstance(block, DictionaryBlock):
+        items = block_to_array(block.items, value_type, block.items.count, None, 0, memory)
+        indices = pa.array(block.indices)
+    else:
+        values = block_to_array(block, value_type, block.count, validity, null_count, memory)
+        encoded = values.dictionary_encode()
+        items, indices = encoded.dictionary, encoded.indices.fill_null(0)
+    if len(items) > 1 << (index_type.bit_width - (not pa.types.is_unsigned_integer(index_type))):
+        raise UnsupportedFeatureError(
+            f"{len(items)} distinct values in a column of {data_type}", structure="page"
+        )
+    memory.charge(len(indices) * index_type.bit_width // 8)
+    numbers = indices.cast(index_type)
+    bitmap = None if validity is None else _buffer(validity)
+    numbers = pa.Array.from_buffers(
+        index_type, len(numbers), [bitmap, numbers.buffers()[1]], null_count, numbers.offset
+    )
+    return pa.DictionaryArray.from_arrays(numbers, items, ordered=data_type.ordered)

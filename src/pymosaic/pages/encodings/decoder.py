@@ -1,0 +1,51 @@
+"""What an encoding is given to decode the encodings inside it with."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pymosaic.errors import UnsupportedFeatureError
+from pymosaic.pages.blocks import Block, Chunks, FixedBlock, Memory
+from pymosaic.pages.messages import BufferCompression, Encoding, Flat
+
+__all__ = ["Decoder", "flat_bits", "plain", "refuse_buffer_compression"]
+
+
+class Decoder(Protocol):
+    """Decodes any encoding in any of its three forms."""
+
+    @property
+    def memory(self) -> Memory:
+        """Where arrays come from."""
+
+    def chunks(self, encoding: Encoding | None, chunks: Chunks) -> Block:
+        """Decode values in the chunks of a mini-block page."""
+
+    def blocks(self, encoding: Encoding | None, chunks: Chunks) -> Block:
+        """Decode whole blocks: levels and dictionaries."""
+
+    def values(self, encoding: Encoding | None, block: Block) -> Block:
+        """Decode values of a full-zip page, which were encoded one by one."""
+
+
+def refuse_buffer_compression(compression: BufferCompression | None, structure: str) -> None:
+    """Buffers that are compressed by themselves are described, but no version writes them."""
+    if compression is not None and compression.scheme != 0:
+        raise UnsupportedFeatureError("a compressed leaf buffer", structure=structure)
+
+
+def flat_bits(encoding: Encoding | None, structure: str) -> int:
+    """Bits of values that must be plain here."""
+    if not isinstance(encoding, Flat):
+        raise UnsupportedFeatureError(
+            f"{type(encoding).__name__} where only Flat is known", structure=structure
+        )
+    refuse_buffer_compression(encoding.data, structure)
+    return encoding.bits_per_value
+
+
+def plain(block: Block, structure: str) -> FixedBlock:
+    """The block, which must hold values of fixed width in whole bytes."""
+    if not isinstance(block, FixedBlock) or block.bits % 8:
+        raise UnsupportedFeatureError("values that are not whole bytes", structure=structure)
+    return block

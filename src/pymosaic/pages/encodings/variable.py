@@ -1,0 +1,157 @@
+"""Variable: values of any length, as offsets and bytes.
+
+==================== ===================================================================
+mini-block chunk     count + 1 offsets from the chunk's start, the bytes, 72 as padding
+block                u32 32, u32 where the bytes begin, count + 1 offsets from 0, the bytes
+                     (u64 64, u64 … where offsets have 64 bits)
+full-zip             each value by itself, behind its length
+==================== ===================================================================
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
+from pymosaic.pages.blocks import Block, Chunks, VariableBlock, corrupt_unless
+from pymosaic.pages.encodings.decoder import Decoder, flat_bits, refuse_buffer_compression
+from pymosaic.pages.encodings.encoded import (
+    MAX_CHUNK_VALUES,
+    ChunkBuffer,
+    EncodedBlock,
+    EncodedChunks,
+)
+from pymosaic.pages.kernels.variable import (
+    check_offsets,
+    join_values,
+    measure_values,
+    split_values,
+)
+from pymosaic.pages.messages import Flat, Variable
+
+__all__ = [
+    "decode_blocks",
+    "decode_chunks",
+    "decode_values",
+    "encode_block",
+    "encode_chunks",
+    "encode_values",
+    "offset_bits",
+]
+
+_MAX_OFFSET = (1 << 31) - 1
+# A chunk is one read of a disk, unless two values do not fit in it.
+_TARGET_BYTES = 4096
+_LARGEST_BYTES = 28 << 10
+
+
+def offset_bits(encoding: Variable) -> int:
+    """Bits of an offset: 32 or 64."""
+    refuse_buffer_compression(encoding.values, "Variable")
+    bits = flat_bits(encoding.offsets, "Variable")
+    if bits not in (32, 64):
+        raise UnsupportedFeatureError(f"offsets of {bits} bits", structure="Variable")
+    return bits
+
+
+def decode_chunks(encoding: Variable, chunks: Chunks, decoder: Decoder) -> VariableBlock:
+    """Put the values of all chunks one behind the other."""
+    bits = offset_bits(encoding)
+    corrupt_unless(chunks.num_buffers == 1, f"{chunks.num_buffers} buffers for Variable", "chunk")
+    starts, counts = chunks.starts[0], chunks.counts
+    size = measure_values(chunks.data, starts, chunks.sizes[0], counts, bits // 8)
+    if bits == 32 and size > _MAX_OFFSET:
+        raise LimitExceededError(f"{size} bytes in a page of 32-bit offsets", structure="Variable")
+    out = decoder.memory.bytes(size)
+    offsets = decoder.memory.array(chunks.total + 1, np.int32 if bits == 32 else np.int64)
+    join_values(chunks.data, starts, counts, bits // 8, offsets, out)
+    return VariableBlock(offsets, out)
+
+
+def decode_blocks(encoding: Variable, chunks: Chunks, decoder: Decoder) -> VariableBlock:
+    """One block with its own small header."""
+    bits = offset_bits(encoding)
+    if chunks.sizes.shape != (1, 1):
+        raise CorruptFileError("more than one block", structure="Variable")
+    start, size, count = int(chunks.starts[0, 0]), int(chunks.sizes[0, 0]), chunks.total
+    data = chunks.data[start : start + size]
+    width = bits // 8
+    offsets_end = (count + 3) * width
+    corrupt_unless(offsets_end <= size, "the block is shorter than its offsets", "Variable")
+    header = np.frombuffer(data[: 2 * width], f"<u{width}").tolist()
+    corrupt_unless(header[0] == bits, f"offsets of {header[0]} bits, not {bits}", "Variable")
+    corrupt_unless(offsets_end <= header[1] <= size, "the bytes are not in the block", "Variable")
+    offsets = np.frombuffer(data[2 * width : offsets_end], f"<i{width}").copy()
+    content = data[header[1] :]
+    check_offsets(offsets, len(content))
+    corrupt_unless(count == 0 or offsets[0] == 0, "offsets do not start at 0", "Variable")
+    return VariableBlock(offsets, content[: int(offsets[-1])])
+
+
+def decode_values(encoding: Variable, block: Block, decoder: Decoder) -> Block:
+    """Nothing to undo."""
+    offset_bits(encoding)
+    corrupt_unless(isinstance(block, VariableBlock), "values of fixed width", "Variable")
+    return block
+
+
+def _description(block: VariableBlock) -> Variable:
+    return Variable(offsets=Flat(bits_per_value=8 * block.offsets.itemsize))
+
+
+def _chunk_counts(offsets: npt.NDArray[Any]) -> list[int]:
+    """Values of each chunk: a power of two, at least two, of about 4 KiB; the rest in the last."""
+    positions, width = offsets.tolist(), offsets.itemsize
+    counts: list[int] = []
+    start, total = 0, len(positions) - 1
+
+    def size(count: int) -> int:
+        length: int = positions[start + count] - positions[start]
+        return (count + 1) * width + length
+
+    count = 2
+    while start < total:
+        left = total - start
+        if left <= MAX_CHUNK_VALUES and size(left) <= _TARGET_BYTES:
+            counts.append(left)
+            break
+        # Neighbouring chunks are alike, so that this is one or two steps.
+        while count > 2 and (count > left or size(count) > _TARGET_BYTES):
+            count //= 2
+        while 2 * count <= min(left, MAX_CHUNK_VALUES) and size(2 * count) <= _TARGET_BYTES:
+            count *= 2
+        counts.append(min(count, left))
+        start += counts[-1]
+    return counts
+
+
+def encode_chunks(block: VariableBlock) -> EncodedChunks | None:
+    """Cut values into chunks; None where two values are too long for one."""
+    counts = np.array(_chunk_counts(block.offsets), np.int64)
+    width = block.offsets.itemsize
+    ends = np.cumsum(counts)
+    lengths = block.offsets[ends].astype(np.int64) - block.offsets[ends - counts]
+    # Offsets are read in place, so that chunks end at a multiple of their width.
+    sizes = ((counts + 1) * width + lengths + width - 1) // width * width
+    if len(sizes) and int(sizes.max()) > _LARGEST_BYTES:
+        return None
+    out = np.empty(int(sizes.sum()), np.uint8)
+    starts = np.cumsum(sizes) - sizes
+    split_values(block.offsets, block.data, counts, width, starts, sizes, out)
+    return EncodedChunks(_description(block), counts, (ChunkBuffer(out, sizes),))
+
+
+def encode_block(block: VariableBlock) -> EncodedBlock:
+    """Header, offsets, bytes."""
+    width = block.offsets.itemsize
+    header = np.array([8 * width, (len(block.offsets) + 2) * width], f"<u{width}")
+    parts = [header.tobytes(), block.offsets.tobytes(), block.data.tobytes()]
+    return EncodedBlock(_description(block), np.frombuffer(b"".join(parts), np.uint8))
+
+
+def encode_values(block: VariableBlock) -> tuple[Variable, VariableBlock]:
+    """Values as they are."""
+    return _description(block), block

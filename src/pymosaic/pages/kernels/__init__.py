@@ -1,0 +1,1 @@
+"""Compiled loops of the page codec: over chunks, levels and values."""

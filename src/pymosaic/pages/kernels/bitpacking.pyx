@@ -1,0 +1,148 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Bit packing in FastLanes order, over all chunks of a page at once.
+
+*Inline*: each chunk starts with a word of the values' width that holds the packed width, then 1,024
+packed values. *Out of line*: groups of 1,024 values of one packed width; a tail is padded and packed
+where that is smaller than the plain values, else it is plain.
+
+Outputs must start at a multiple of 8 bytes.
+"""
+
+from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memcpy, memset
+
+from pymosaic.kernels.primitives cimport corrupt, load_le16, load_le32, load_le64
+
+
+cdef extern from "fastlanes.h" nogil:
+    void unpack_group(void* out, const uint8_t* packed, int bits, int width)
+    void pack_group(uint8_t* packed, const void* values, int bits, int width)
+    int width_of(const void* values, int bits, int64_t count)
+
+cdef enum:
+    GROUP = 1024
+
+
+cdef inline int64_t load_width(const uint8_t* source, int bits) noexcept nogil:
+    if bits == 8:
+        return source[0]
+    if bits == 16:
+        return load_le16(source)
+    if bits == 32:
+        return load_le32(source)
+    return <int64_t>(load_le64(source) & 0x7FFFFFFF)
+
+
+def unpack_inline(
+    const uint8_t[::1] data, const int64_t[::1] starts, const int64_t[::1] sizes,
+    const int64_t[::1] counts, int bits, uint8_t[::1] out
+):
+    """Unpack chunks that begin with their width; ``out`` holds the sum of ``counts`` values."""
+    cdef int64_t chunk, count, size, width, bytes_per_value = bits // 8, position = 0
+    cdef uint8_t[8 * GROUP] spare
+    cdef const uint8_t* source
+    with nogil:
+        for chunk in range(counts.shape[0]):
+            count = counts[chunk]
+            size = sizes[chunk]
+            if count > GROUP or count < 0:
+                corrupt(b"bit-packed values", chunk, b"a chunk has more than 1,024 values")
+            if size < bytes_per_value:
+                corrupt(b"bit-packed values", chunk, b"a chunk has no width")
+            source = &data[starts[chunk]]
+            width = load_width(source, bits)
+            if width > bits:
+                corrupt(b"bit-packed values", chunk, b"more bits than the values have")
+            if size < bytes_per_value + width * 128:
+                corrupt(b"bit-packed values", chunk, b"a chunk is too short for its width")
+            if (out.shape[0] - position) // bytes_per_value < count:
+                corrupt(b"bit-packed values", chunk, b"more values than announced")
+            if count == GROUP:
+                unpack_group(&out[position], source + bytes_per_value, bits, <int>width)
+            elif count:
+                unpack_group(spare, source + bytes_per_value, bits, <int>width)
+                memcpy(&out[position], spare, count * bytes_per_value)
+            position += count * bytes_per_value
+
+
+def unpack_groups(
+    const uint8_t[::1] data, const int64_t[::1] starts, const int64_t[::1] sizes,
+    const int64_t[::1] counts, int bits, int width, uint8_t[::1] out
+):
+    """Unpack chunks of one width; ``out`` holds the sum of ``counts`` values."""
+    cdef int64_t chunk, groups, tail, expected, bytes_per_value = bits // 8, position = 0
+    cdef int64_t group_bytes = <int64_t>width * 128, group, available
+    cdef uint8_t[8 * GROUP] spare
+    cdef const uint8_t* source
+    with nogil:
+        for chunk in range(counts.shape[0]):
+            if counts[chunk] < 0 or (out.shape[0] - position) // bytes_per_value < counts[chunk]:
+                corrupt(b"bit-packed values", chunk, b"more values than announced")
+            groups = counts[chunk] // GROUP
+            tail = counts[chunk] % GROUP
+            available = sizes[chunk] - groups * group_bytes
+            if available < 0:
+                corrupt(b"bit-packed values", chunk, b"a chunk is too short for its values")
+            source = &data[starts[chunk]] if sizes[chunk] else NULL
+            for group in range(groups):
+                unpack_group(&out[position], source + group * group_bytes, bits, width)
+                position += GROUP * bytes_per_value
+            if tail == 0:
+                continue
+            expected = tail * bytes_per_value
+            if group_bytes < expected and available >= group_bytes:
+                unpack_group(spare, source + groups * group_bytes, bits, width)
+                memcpy(&out[position], spare, expected)
+            elif available >= expected:
+                memcpy(&out[position], source + groups * group_bytes, expected)
+            else:
+                corrupt(b"bit-packed values", chunk, b"a chunk is too short for its values")
+            position += expected
+
+
+def measure_groups(const uint8_t[::1] values, int bits, int64_t[::1] widths):
+    """Find the packed width of each group of 1,024 values."""
+    cdef int64_t group, bytes_per_value = bits // 8, count, total
+    with nogil:
+        total = values.shape[0] // bytes_per_value
+        for group in range(widths.shape[0]):
+            count = min(<int64_t>GROUP, total - group * GROUP)
+            widths[group] = width_of(&values[group * GROUP * bytes_per_value], bits, count)
+
+
+def pack_inline(
+    const uint8_t[::1] values, int bits, const int64_t[::1] widths, uint8_t[::1] out
+):
+    """Pack groups of 1,024 values, each behind its width; ``out`` has exactly the room."""
+    cdef int64_t group, bytes_per_value = bits // 8, count, total, position = 0, width
+    cdef uint8_t[8 * GROUP] spare
+    with nogil:
+        total = values.shape[0] // bytes_per_value
+        for group in range(widths.shape[0]):
+            width = widths[group]
+            memset(&out[position], 0, bytes_per_value)
+            out[position] = <uint8_t>width
+            position += bytes_per_value
+            if width == 0:
+                continue
+            count = min(<int64_t>GROUP, total - group * GROUP)
+            memset(spare, 0, sizeof(spare))
+            memcpy(spare, &values[group * GROUP * bytes_per_value], count * bytes_per_value)
+            pack_group(&out[position], spare, bits, <int>width)
+            position += width * 128
+
+
+def pack_groups(const uint8_t[::1] values, int bits, int width, uint8_t[::1] out):
+    """Pack whole groups of 1,024 values to one width; ``out`` has 128 * width bytes for each."""
+    cdef int64_t group, bytes_per_value = bits // 8, count, total, groups
+    cdef uint8_t[8 * GROUP] spare
+    if width == 0:
+        return
+    with nogil:
+        total = values.shape[0] // bytes_per_value
+        groups = out.shape[0] // (128 * width)
+        for group in range(groups):
+            count = min(<int64_t>GROUP, total - group * GROUP)
+            memset(spare, 0, sizeof(spare))
+            memcpy(spare, &values[group * GROUP * bytes_per_value], count * bytes_per_value)
+            pack_group(&out[group * 128 * width], spare, bits, width)

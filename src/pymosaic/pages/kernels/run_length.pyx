@@ -1,0 +1,105 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Runs: values of fixed width, and a byte for the length of each."""
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy, memset
+
+from pymosaic.kernels.primitives cimport corrupt
+
+ctypedef fused Word:
+    uint16_t
+    uint32_t
+    uint64_t
+
+cdef enum:
+    LONGEST_RUN = 255
+
+
+cdef void repeat(Word* out, const uint8_t* value, int64_t count) noexcept nogil:
+    cdef Word word
+    cdef int64_t index
+    memcpy(&word, value, sizeof(Word))
+    for index in range(count):
+        out[index] = word
+
+
+cdef void fill(uint8_t* out, const uint8_t* value, int64_t width, int64_t count) noexcept nogil:
+    cdef int64_t index
+    if width == 1:
+        memset(out, value[0], count)
+    elif width == 2:
+        repeat(<uint16_t*>out, value, count)
+    elif width == 4:
+        repeat(<uint32_t*>out, value, count)
+    elif width == 8:
+        repeat(<uint64_t*>out, value, count)
+    else:
+        for index in range(count):
+            memcpy(out + index * width, value, width)
+
+
+def expand_runs(
+    const uint8_t[::1] values, const int64_t[::1] value_starts, const uint8_t[::1] lengths,
+    const int64_t[::1] length_starts, const int64_t[::1] num_runs, const int64_t[::1] counts,
+    int64_t width, uint8_t[::1] out
+):
+    """Expand the runs of each chunk to ``counts`` values.
+
+    Values and lengths are there for ``num_runs`` runs. Runs past the count are cut, since older
+    writers let the last ones overrun; runs that fall short of it are an error. ``out`` starts at a
+    multiple of the width.
+    """
+    cdef int64_t chunk, run, length, left, position = 0
+    cdef const uint8_t* value
+    with nogil:
+        for chunk in range(counts.shape[0]):
+            left = counts[chunk]
+            if left < 0 or left > (out.shape[0] - position) // width:
+                corrupt(b"runs", chunk, b"more values than announced")
+            for run in range(num_runs[chunk]):
+                if left == 0:
+                    break
+                length = min(<int64_t>lengths[length_starts[chunk] + run], left)
+                if length == 0:
+                    continue
+                value = &values[value_starts[chunk] + run * width]
+                fill(&out[position], value, width, length)
+                position += length * width
+                left -= length
+            if left:
+                corrupt(b"runs", chunk, b"they end before the values do")
+
+
+def count_runs(const uint8_t[::1] values, int64_t width, int64_t chunk_values):
+    """Runs of at most 255 values, where every ``chunk_values`` values begin a new one."""
+    cdef int64_t total = values.shape[0] // width, index, length = 0, runs = 0
+    with nogil:
+        for index in range(total):
+            if (
+                length == 0 or length == LONGEST_RUN or index % chunk_values == 0
+                or memcmp(&values[index * width], &values[(index - 1) * width], width) != 0
+            ):
+                runs += 1
+                length = 0
+            length += 1
+    return runs
+
+
+def find_runs(
+    const uint8_t[::1] values, int64_t width, int64_t chunk_values, uint8_t[::1] run_values,
+    uint8_t[::1] run_lengths, int64_t[::1] runs_per_chunk
+):
+    """Write the runs that :func:`count_runs` counted."""
+    cdef int64_t total = values.shape[0] // width, index, length = 0, run = -1
+    with nogil:
+        for index in range(total):
+            if (
+                length == 0 or length == LONGEST_RUN or index % chunk_values == 0
+                or memcmp(&values[index * width], &values[(index - 1) * width], width) != 0
+            ):
+                run += 1
+                memcpy(&run_values[run * width], &values[index * width], width)
+                runs_per_chunk[index // chunk_values] += 1
+                length = 0
+            length += 1
+            run_lengths[run] = <uint8_t>length

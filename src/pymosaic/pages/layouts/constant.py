@@ -1,0 +1,130 @@
+"""AllNullLayout: a page without values; since 2.2 also a page of one value, the ConstantLayout.
+
+======= ======================================================================================
+buffer  what
+======= ======================================================================================
+first   the value (2.2), where there is one that does not stand in the description: u32 number
+        of parts, u32 size of each, the parts (its bytes, or two offsets and its bytes)
+next    repetition, then definition levels of 16 bits, either may be empty; since 2.2 they may
+        be compressed, and their numbers stand in the description
+======= ======================================================================================
+
+A page whose items are simply all null has no buffers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pymosaic.errors import CorruptFileError
+from pymosaic.pages.blocks import (
+    Block,
+    Bytes,
+    Chunks,
+    FixedBlock,
+    VariableBlock,
+    bytes_of,
+    corrupt_unless,
+)
+from pymosaic.pages.encodings import TreeDecoder
+from pymosaic.pages.encodings.constant import repeat
+from pymosaic.pages.layouts.page import Items, PageInput, Steps
+from pymosaic.pages.levels import LevelArray, Levels, Shape, shape_of
+from pymosaic.pages.messages import AllNullLayout, Encoding, Layer
+
+__all__ = ["read", "write"]
+
+
+def _levels(
+    encoding: Encoding | None, content: memoryview, count: int, decoder: TreeDecoder
+) -> LevelArray | None:
+    if encoding is None:
+        corrupt_unless(len(content) % 2 == 0, "half a level", "levels")
+        return np.frombuffer(content, "<u2") if len(content) else None
+    corrupt_unless(count <= 1 << 31, f"{count} levels", "levels")
+    block = decoder.blocks(encoding, Chunks.single(bytes_of(content), count))
+    if not isinstance(block, FixedBlock) or block.bits != 16:
+        raise CorruptFileError("levels are not of 16 bits", structure="levels")
+    return np.frombuffer(block.data, "<u2", block.count)
+
+
+def _scalar(content: memoryview) -> list[memoryview]:
+    """Parts of a value that stands in a buffer."""
+    corrupt_unless(len(content) >= 4, "no number of parts", "constant value")
+    count = int.from_bytes(content[:4], "little")
+    corrupt_unless(count in (1, 2), f"{count} parts", "constant value")
+    position = 4 + 4 * count
+    parts = []
+    for part in range(count):
+        size = int.from_bytes(content[4 + 4 * part : 8 + 4 * part], "little")
+        corrupt_unless(position + size <= len(content), "a part is cut off", "constant value")
+        parts.append(content[position : position + size])
+        position += size
+    return parts
+
+
+def _repeated(parts: list[memoryview], count: int, decoder: TreeDecoder) -> Block:
+    if len(parts) == 1:
+        return repeat(bytes(parts[0]), count, decoder.memory)
+    offsets, content = parts
+    corrupt_unless(len(offsets) in (8, 16), f"offsets of {len(offsets)} bytes", "constant value")
+    ends = np.frombuffer(offsets, f"<u{len(offsets) // 2}").tolist()
+    corrupt_unless(ends[0] <= ends[1] <= len(content), "offsets outside", "constant value")
+    data = repeat(bytes(content[ends[0] : ends[1]]), count, decoder.memory).data
+    decoder.memory.charge(8 * (count + 1))
+    return VariableBlock(np.arange(count + 1, dtype=np.int64) * (ends[1] - ends[0]), data)
+
+
+def _count_visible(levels: Levels, shape: Shape, num_rows: int) -> int:
+    if levels.definition is not None:
+        return int(np.count_nonzero(levels.definition <= shape.max_visible_def))
+    return num_rows if levels.repetition is None else len(levels.repetition)
+
+
+def read(layout: AllNullLayout, page: PageInput, decoder: TreeDecoder) -> Steps[Items]:
+    """Read the levels, and the value if there is one."""
+    shape = shape_of(layout.layers)
+    num_buffers = len(page.buffer_sizes)
+    corrupt_unless(num_buffers <= 3, f"{num_buffers} buffers", "AllNullLayout")
+    contents = yield [page.whole(buffer) for buffer in range(num_buffers)]
+    parts: list[memoryview] | None = None
+    if layout.inline_value is not None:
+        parts = [memoryview(layout.inline_value)]
+    elif num_buffers in (1, 3):
+        parts = _scalar(contents.pop(0))
+    repetition = definition = None
+    if contents:
+        corrupt_unless(len(contents) == 2, f"{num_buffers} buffers", "AllNullLayout")
+        repetition = _levels(layout.rep_compression, contents[0], layout.num_rep_values, decoder)
+        definition = _levels(layout.def_compression, contents[1], layout.num_def_values, decoder)
+    levels = Levels(repetition, definition)
+    num_items = page.num_rows
+    for given in (repetition, definition):
+        num_items = num_items if given is None else len(given)
+    if parts is None:
+        values = None
+        if definition is None and shape.max_rep == 0:
+            # All null at the innermost layer, and nothing else is.
+            levels = Levels(None, _all_null_definition(shape, num_items, decoder))
+    else:
+        values = _repeated(parts, _count_visible(levels, shape, page.num_rows), decoder)
+    return Items(levels, num_items, values, page.rows)
+
+
+def _all_null_definition(shape: Shape, num_items: int, decoder: TreeDecoder) -> LevelArray | None:
+    if shape.max_def == 0:
+        return None
+    decoder.memory.charge(2 * num_items)
+    return np.ones(num_items, np.uint16)
+
+
+def write(layers: tuple[int, ...], levels: Levels) -> tuple[AllNullLayout, list[Bytes]]:
+    """Write a page without values; levels are left out where all items are simply null."""
+    if layers == (Layer.NULLABLE_ITEM,):
+        return AllNullLayout(layers=layers), []
+    empty = np.empty(0, np.uint16)
+    buffers = [
+        (empty if given is None else given).view(np.uint8)
+        for given in (levels.repetition, levels.definition)
+    ]
+    return AllNullLayout(layers=layers), buffers

@@ -1,0 +1,402 @@
+"""Protobuf wire format, as far as the messages of Lance files need it, exactly.
+
+A message is a frozen dataclass whose fields carry their numbers; one table then serves both ways::
+
+    @message
+    class Flat:
+        bits_per_value: int = uint(1)
+        data: BufferCompression | None = child(2, lambda: BufferCompression)
+
+===== ================= ========================================================
+wire  read as           fields
+===== ================= ========================================================
+0     varint            :func:`uint`, :func:`optional_uint`, :func:`boolean`, :func:`int32`
+1, 5  8 or 4 bytes      only skipped
+2     length, bytes     :func:`text`, :func:`data`, :func:`child`, :func:`one_of`, repeated ones
+===== ================= ========================================================
+
+Read: every length is held against what is left, varints against 64 bits, nesting against a cap.
+A field that a message does not know is an :class:`~pymosaic.errors.UnsupportedFeatureError` where
+the message is *closed* (it describes bytes, so nothing in it may be passed over), else skipped.
+Written: fields in rising order, defaults left out, repeated numbers packed: what protobuf's own
+writers give.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeVar, dataclass_transform
+
+from pymosaic.errors import CorruptFileError, UnsupportedFeatureError
+
+__all__ = [
+    "boolean",
+    "child",
+    "children",
+    "data",
+    "emit",
+    "int32",
+    "message",
+    "one_of",
+    "optional_data",
+    "optional_int32",
+    "optional_uint",
+    "parse",
+    "text",
+    "text_map",
+    "uint",
+    "uints",
+]
+
+_Message = TypeVar("_Message")
+_Bytes = bytes | memoryview
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+# Lance's deepest trees have about six levels; Python's stack holds many more than this.
+_MAX_DEPTH = 40
+
+
+class _Kind(Enum):
+    UINT = "uint"
+    OPTIONAL_UINT = "optional uint"
+    INT32 = "int32"
+    OPTIONAL_INT32 = "optional int32"
+    BOOL = "bool"
+    TEXT = "text"
+    DATA = "data"
+    OPTIONAL_DATA = "optional data"
+    MESSAGE = "message"
+    MESSAGES = "messages"
+    UINTS = "uints"
+    TEXT_MAP = "map of text to data"
+    ONE_OF = "one of"
+
+
+_VARINT_KINDS = {
+    _Kind.UINT,
+    _Kind.OPTIONAL_UINT,
+    _Kind.INT32,
+    _Kind.OPTIONAL_INT32,
+    _Kind.BOOL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Spec:
+    number: int
+    kind: _Kind
+    # The class of a child, or the classes of a oneof by field number; called late, since messages
+    # may hold each other.
+    target: Callable[[], Any] | None = None
+
+
+def _field(spec: _Spec, default: Any) -> Any:
+    return dataclasses.field(default=default, metadata={"protobuf": spec})
+
+
+def uint(number: int) -> Any:
+    """uint32 or uint64; 0 where it is absent."""
+    return _field(_Spec(number, _Kind.UINT), 0)
+
+
+def optional_uint(number: int) -> Any:
+    """A number whose absence means something."""
+    return _field(_Spec(number, _Kind.OPTIONAL_UINT), None)
+
+
+def int32(number: int) -> Any:
+    """int32 (negative ones take ten bytes); 0 where it is absent."""
+    return _field(_Spec(number, _Kind.INT32), 0)
+
+
+def optional_int32(number: int) -> Any:
+    """int32 whose absence means something."""
+    return _field(_Spec(number, _Kind.OPTIONAL_INT32), None)
+
+
+def boolean(number: int) -> Any:
+    """Bool; False where it is absent."""
+    return _field(_Spec(number, _Kind.BOOL), False)
+
+
+def text(number: int) -> Any:
+    """String; empty where it is absent."""
+    return _field(_Spec(number, _Kind.TEXT), "")
+
+
+def data(number: int) -> Any:
+    """Bytes; empty where they are absent."""
+    return _field(_Spec(number, _Kind.DATA), b"")
+
+
+def optional_data(number: int) -> Any:
+    """Bytes whose absence means something."""
+    return _field(_Spec(number, _Kind.OPTIONAL_DATA), None)
+
+
+def child(number: int, target: Callable[[], Any]) -> Any:
+    """Another message, or None."""
+    return _field(_Spec(number, _Kind.MESSAGE, target), None)
+
+
+def children(number: int, target: Callable[[], Any]) -> Any:
+    """Repeated messages, as a tuple."""
+    return _field(_Spec(number, _Kind.MESSAGES, target), ())
+
+
+def uints(number: int) -> Any:
+    """Repeated numbers, as a tuple; packed when written, either way when read."""
+    return _field(_Spec(number, _Kind.UINTS), ())
+
+
+def text_map(number: int) -> Any:
+    """Map of strings to bytes, as a tuple of pairs in the order of the file."""
+    return _field(_Spec(number, _Kind.TEXT_MAP), ())
+
+
+def one_of(number: int, targets: Callable[[], Mapping[int, type]]) -> Any:
+    """A message that is nothing but a oneof of messages: the one that is set, or None."""
+    return _field(_Spec(number, _Kind.ONE_OF, targets), None)
+
+
+@dataclass_transform(frozen_default=True)
+def message(*, closed: bool) -> Callable[[type[_Message]], type[_Message]]:
+    """Make a frozen dataclass of a class whose fields carry numbers."""
+
+    def decorate(cls: type[_Message]) -> type[_Message]:
+        made: Any = dataclass(frozen=True, slots=True)(cls)
+        specs = {f.metadata["protobuf"].number: f for f in dataclasses.fields(made)}
+        made.__protobuf_fields__ = specs
+        made.__protobuf_closed__ = closed
+        return made  # type: ignore[no-any-return]
+
+    return decorate
+
+
+def _read_varint(view: _Bytes, position: int, structure: str) -> tuple[int, int]:
+    result = shift = 0
+    while position < len(view):
+        byte = view[position]
+        position += 1
+        result |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if result >> 64:
+                break
+            return result, position
+        shift += 7
+        if shift > 63:
+            break
+    raise CorruptFileError("not a varint", structure=structure, offset=position)
+
+
+def _read_fields(view: memoryview, structure: str) -> Iterator[tuple[int, int, int | memoryview]]:
+    """Field number, wire type, and the varint or the bytes, one after the other."""
+    position, size = 0, len(view)
+    while position < size:
+        start = position
+        tag, position = _read_varint(view, position, structure)
+        number, wire = tag >> 3, tag & 7
+        if number == 0 or number >> 29:
+            raise CorruptFileError(f"field number {number}", structure=structure, offset=start)
+        if wire == _VARINT:
+            value, position = _read_varint(view, position, structure)
+            yield number, wire, value
+            continue
+        if wire == _BYTES:
+            length, position = _read_varint(view, position, structure)
+        elif wire in (_FIXED64, _FIXED32):
+            length = 8 if wire == _FIXED64 else 4
+        else:
+            raise CorruptFileError(f"wire type {wire}", structure=structure, offset=start)
+        if length > size - position:
+            raise CorruptFileError(
+                f"field {number} has {length} bytes, {size - position} are left",
+                structure=structure,
+                offset=start,
+            )
+        yield number, wire, view[position : position + length]
+        position += length
+
+
+def _as_text(value: memoryview, structure: str) -> str:
+    try:
+        return str(value, "utf-8")
+    except UnicodeDecodeError as error:
+        raise CorruptFileError(f"text is not UTF-8: {error.reason}", structure=structure) from error
+
+
+def _as_int32(value: int, structure: str) -> int:
+    if value >> 63:
+        value -= 1 << 64
+    if not -(1 << 31) <= value < 1 << 31:
+        raise CorruptFileError(f"{value} is no int32", structure=structure)
+    return value
+
+
+def _read_map_entry(value: memoryview, structure: str) -> tuple[str, bytes]:
+    key, content = "", b""
+    for number, wire, part in _read_fields(value, structure):
+        if wire != _BYTES or isinstance(part, int):
+            raise CorruptFileError(f"map entry of wire type {wire}", structure=structure)
+        if number == 1:
+            key = _as_text(part, structure)
+        elif number == 2:
+            content = bytes(part)
+    return key, content
+
+
+def _parse_one_of(
+    targets: Mapping[int, type], view: memoryview, structure: str, depth: int
+) -> object:
+    found: object = None
+    for number, wire, value in _read_fields(view, structure):
+        target = targets.get(number)
+        if target is None:
+            raise UnsupportedFeatureError(
+                f"choice {number} is not one of this version of the format", structure=structure
+            )
+        if wire != _BYTES or isinstance(value, int):
+            raise CorruptFileError(f"choice {number} of wire type {wire}", structure=structure)
+        found = _parse(target, value, depth + 1)
+    return found
+
+
+def _parse(cls: Any, view: memoryview, depth: int) -> Any:
+    structure = cls.__name__
+    if depth > _MAX_DEPTH:
+        raise CorruptFileError(f"nested deeper than {_MAX_DEPTH} levels", structure=structure)
+    values: dict[str, Any] = {}
+    for number, wire, value in _read_fields(view, structure):
+        field = cls.__protobuf_fields__.get(number)
+        if field is None:
+            if cls.__protobuf_closed__:
+                raise UnsupportedFeatureError(
+                    f"field {number} is not one of this version of the format", structure=structure
+                )
+            continue
+        spec: _Spec = field.metadata["protobuf"]
+        name, kind = field.name, spec.kind
+        if wire == _VARINT and isinstance(value, int):
+            if kind in (_Kind.UINT, _Kind.OPTIONAL_UINT):
+                values[name] = value
+            elif kind is _Kind.BOOL:
+                values[name] = value != 0
+            elif kind in (_Kind.INT32, _Kind.OPTIONAL_INT32):
+                values[name] = _as_int32(value, structure)
+            elif kind is _Kind.UINTS:
+                values.setdefault(name, []).append(value)
+            else:
+                raise CorruptFileError(f"{name} is a number", structure=structure)
+            continue
+        if wire != _BYTES or isinstance(value, int) or kind in _VARINT_KINDS:
+            raise CorruptFileError(f"{name} has wire type {wire}", structure=structure)
+        if kind is _Kind.TEXT:
+            values[name] = _as_text(value, structure)
+        elif kind in (_Kind.DATA, _Kind.OPTIONAL_DATA):
+            values[name] = bytes(value)
+        elif kind is _Kind.UINTS:
+            packed, position = values.setdefault(name, []), 0
+            while position < len(value):
+                entry, position = _read_varint(value, position, structure)
+                packed.append(entry)
+        elif kind is _Kind.TEXT_MAP:
+            values.setdefault(name, []).append(_read_map_entry(value, structure))
+        else:
+            assert spec.target is not None
+            target = spec.target()
+            if kind is _Kind.MESSAGE:
+                values[name] = _parse(target, value, depth + 1)
+            elif kind is _Kind.MESSAGES:
+                values.setdefault(name, []).append(_parse(target, value, depth + 1))
+            else:
+                values[name] = _parse_one_of(target, value, structure, depth + 1)
+    for name, value in values.items():
+        if isinstance(value, list):
+            values[name] = tuple(value)
+    return cls(**values)
+
+
+def parse(cls: type[_Message], content: _Bytes) -> _Message:
+    """Read one message.
+
+    Examples
+    --------
+    >>> from pymosaic.pages.messages import Flat
+    >>> parse(Flat, bytes([0x08, 0x20]))
+    Flat(bits_per_value=32, data=None)
+    """
+    result: _Message = _parse(cls, memoryview(content), 0)
+    return result
+
+
+def _append_varint(out: bytearray, value: int) -> None:
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+
+
+def _append_bytes(out: bytearray, number: int, content: bytes | bytearray) -> None:
+    _append_varint(out, number << 3 | _BYTES)
+    _append_varint(out, len(content))
+    out += content
+
+
+def _append_number(out: bytearray, number: int, value: int) -> None:
+    _append_varint(out, number << 3 | _VARINT)
+    _append_varint(out, value & (1 << 64) - 1)
+
+
+def _emit_one_of(targets: Mapping[int, type], value: object) -> bytes:
+    for number, target in targets.items():
+        if type(value) is target:
+            out = bytearray()
+            _append_bytes(out, number, emit(value))
+            return bytes(out)
+    raise TypeError(f"{type(value).__name__} is not one of {targets}")
+
+
+def emit(instance: Any) -> bytes:
+    """Write one message.
+
+    Examples
+    --------
+    >>> from pymosaic.pages.messages import Flat
+    >>> emit(Flat(bits_per_value=32)).hex()
+    '0820'
+    """
+    out = bytearray()
+    for number, field in sorted(type(instance).__protobuf_fields__.items()):
+        spec: _Spec = field.metadata["protobuf"]
+        value = getattr(instance, field.name)
+        if value is None or (value == field.default and field.default is not None):
+            continue
+        if spec.kind in _VARINT_KINDS:
+            _append_number(out, number, int(value))
+        elif spec.kind is _Kind.TEXT:
+            _append_bytes(out, number, value.encode())
+        elif spec.kind in (_Kind.DATA, _Kind.OPTIONAL_DATA):
+            _append_bytes(out, number, value)
+        elif spec.kind is _Kind.UINTS:
+            packed = bytearray()
+            for entry in value:
+                _append_varint(packed, entry)
+            _append_bytes(out, number, packed)
+        elif spec.kind is _Kind.TEXT_MAP:
+            for key, content in value:
+                entry_bytes = bytearray()
+                _append_bytes(entry_bytes, 1, key.encode())
+                _append_bytes(entry_bytes, 2, content)
+                _append_bytes(out, number, entry_bytes)
+        elif spec.kind is _Kind.MESSAGES:
+            for entry in value:
+                _append_bytes(out, number, emit(entry))
+        elif spec.kind is _Kind.MESSAGE:
+            _append_bytes(out, number, emit(value))
+        else:
+            assert spec.target is not None
+            _append_bytes(out, number, _emit_one_of(spec.target(), value))
+    return bytes(out)

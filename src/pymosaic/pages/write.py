@@ -1,0 +1,339 @@
+"""Write one page: from a leaf's levels and values to a layout and its buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from pymosaic.errors import InvalidOptionError, UnsupportedFeatureError
+from pymosaic.pages.blocks import (
+    Block,
+    Bytes,
+    DictionaryBlock,
+    FixedBlock,
+    ListBlock,
+    StructBlock,
+    VariableBlock,
+)
+from pymosaic.pages.choice import EncodingChoice
+from pymosaic.pages.encodings import (
+    byte_stream_split,
+    fixed_size_list,
+    flat,
+    fsst,
+    inline_bitpacking,
+    out_of_line_bitpacking,
+    packed_struct,
+    run_length,
+    variable,
+    variable_packed_struct,
+)
+from pymosaic.pages.encodings.encoded import EncodedBlock, EncodedChunks
+from pymosaic.pages.encodings.general import Compressor
+from pymosaic.pages.flatten import FlatLeaf, array_to_block
+from pymosaic.pages.layouts import constant, full_zip, mini_block
+from pymosaic.pages.messages import Compression, Encoding, Layer, Layout
+
+__all__ = ["write_page"]
+
+_FULL_ZIP_BYTES = 256
+_FSST_BYTES = 32 << 10
+_FSST_SAVES = 0.9
+_FSST_LONGEST = 5
+_DICTIONARY_SAVES = 0.8
+_DICTIONARY_VALUES = 100
+_DICTIONARY_ITEMS = 100_000
+_SAMPLE_VALUES = 4096
+
+
+def write_page(leaf: FlatLeaf, choice: EncodingChoice, column: str) -> tuple[Layout, list[Bytes]]:
+    """Choose what is not forced and write.
+
+    Parameters
+    ----------
+    leaf : FlatLeaf
+        What the page holds.
+    choice : EncodingChoice
+        What is forced.
+    column : str
+        For messages.
+
+    Returns
+    -------
+    Layout, list of arrays
+        The page's description and its buffers.
+    """
+    values = leaf.values
+    if pa.types.is_struct(values.type) and values.type.num_fields == 0:
+        if leaf.layers != (Layer.ALL_VALID_ITEM,):
+            raise UnsupportedFeatureError(
+                f"column {column!r}: a struct without fields cannot be null or in a list"
+            )
+        return constant.write((Layer.NULLABLE_ITEM,), leaf.levels)
+    if len(values) == 0 or values.null_count == len(values) or pa.types.is_null(values.type):
+        return constant.write(leaf.layers, leaf.levels)
+    block = array_to_block(values)
+    writer = _PageWriter(leaf, choice, column)
+    if choice.layout == "full-zip" or (choice.layout is None and writer.is_large(block)):
+        return writer.full_zip(block)
+    page = writer.mini_block(block)
+    if page is not None:
+        return page
+    if choice.layout is not None:
+        raise InvalidOptionError(
+            f"encodings[{column!r}]: its values or lists do not fit in the chunks of a mini-block "
+            "page; use full-zip"
+        )
+    return writer.full_zip(block)
+
+
+class _PageWriter:
+    def __init__(self, leaf: FlatLeaf, choice: EncodingChoice, column: str) -> None:
+        self._leaf = leaf
+        self._choice = choice
+        self._column = column
+        self._compressor: Compressor | None = None
+        if choice.compression is not None:
+            self._compressor = Compressor(choice.compression, choice.level)
+
+    def is_large(self, block: Block) -> bool:
+        """Whether values are better kept whole."""
+        if self._choice.values in ("bit-packed", "run-length", "byte-stream-split", "dictionary"):
+            return False
+        if isinstance(block, VariableBlock):
+            return int(np.diff(block.offsets).max(initial=0)) >= _FULL_ZIP_BYTES
+        if isinstance(block, ListBlock):
+            row_bits = fixed_size_list.row_bits(block)
+            return row_bits >= 8 * _FULL_ZIP_BYTES and not fixed_size_list.holds_bits(block)
+        return isinstance(block, FixedBlock) and block.bits >= 8 * _FULL_ZIP_BYTES
+
+    def _refuse(self, what: str) -> InvalidOptionError:
+        return InvalidOptionError(
+            f"encodings[{self._column!r}]: {what} does not go with a column of "
+            f"{self._leaf.values.type}"
+        )
+
+    def full_zip(self, block: Block) -> tuple[Layout, list[Bytes]]:
+        """Write a full-zip page."""
+        wanted = self._choice.values
+        encoding: Encoding
+        zipped: FixedBlock | VariableBlock
+        if isinstance(block, DictionaryBlock):
+            raise self._refuse("full-zip")
+        if isinstance(block, ListBlock):
+            lists = fixed_size_list.encode_values(block)
+            if lists is None:
+                raise self._refuse("full-zip")
+            encoding, zipped = lists
+        elif isinstance(block, StructBlock):
+            if all(isinstance(field, FixedBlock) for field in block.fields):
+                encoding, zipped = packed_struct.encode_values(block)
+            else:
+                encoding, zipped = variable_packed_struct.encode_values(block)
+        elif isinstance(block, FixedBlock):
+            if block.bits == 1:
+                raise self._refuse("full-zip")
+            encoding, zipped = flat.encode_values(block)
+        else:
+            encoding, zipped = self._full_zip_variable(block)
+            wanted = None if wanted == "fsst" else wanted
+        if wanted not in (None, "plain", "packed-struct"):
+            raise self._refuse(f"full-zip+{wanted}")
+        if self._compressor is not None and isinstance(zipped, FixedBlock):
+            raise self._refuse("full-zip with compression")
+        return full_zip.write(
+            self._leaf.layers, self._leaf.levels, self._leaf.num_items, encoding, zipped
+        )
+
+    def _full_zip_variable(self, block: VariableBlock) -> tuple[Encoding, VariableBlock]:
+        if self._choice.values == "fsst":
+            if self._compressor is not None:
+                raise self._refuse("full-zip+fsst with compression")
+            table, shorter = fsst.compress_values(block)
+            inner, shorter = variable.encode_values(shorter)
+            return fsst.describe(table, inner), shorter
+        encoding, block = variable.encode_values(block)
+        if self._compressor is None:
+            return encoding, block
+        if self._choice.compression is Compression.LZ4 and not np.diff(block.offsets).all():
+            # Readers look for the plain size of every value, also of those that have no bytes.
+            if self._choice.layout is None:
+                return encoding, block
+            raise self._refuse("full-zip+lz4 with nulls or empty values")
+        compressed = self._compressor.values(block)
+        width = block.offsets.dtype
+        if len(compressed.data) >= len(block.data) and self._choice.layout is None:
+            return encoding, block
+        return (
+            self._compressor.describe(encoding),
+            VariableBlock(compressed.offsets.astype(width), compressed.data),
+        )
+
+    def mini_block(self, block: Block) -> tuple[Layout, list[Bytes]] | None:
+        """Write a mini-block page; None where it does not fit in chunks."""
+        leaf = self._leaf
+        if isinstance(block, DictionaryBlock):
+            return self._with_dictionary(block)
+        encoded = self._encode(block)
+        if self._choice.values in (None, "dictionary") and isinstance(
+            block, FixedBlock | VariableBlock
+        ):
+            found = self._find_dictionary(block, encoded)
+            if found is not None:
+                return self._with_dictionary(found)
+            if self._choice.values == "dictionary":
+                raise self._refuse("dictionary")
+        if encoded is None:
+            return None
+        return mini_block.write(leaf.layers, leaf.levels, self._compress(encoded))
+
+    def _compress(self, encoded: EncodedChunks) -> EncodedChunks:
+        if self._compressor is None:
+            return encoded
+        compressed = self._compressor.chunks(encoded)
+        return compressed if compressed.num_bytes < encoded.num_bytes else encoded
+
+    def _encode(self, block: Block) -> EncodedChunks | None:
+        """Encode values for chunks; None where they are too large."""
+        if isinstance(block, VariableBlock):
+            return self._encode_variable(block)
+        if isinstance(block, FixedBlock):
+            return self._encode_fixed(block)
+        if self._choice.values not in (None, "plain", "packed-struct"):
+            raise self._refuse(self._choice.values or "")
+        if isinstance(block, ListBlock):
+            encoded = fixed_size_list.encode_chunks(block)
+        elif isinstance(block, StructBlock):
+            if not all(
+                isinstance(field, FixedBlock) and field.bits % 8 == 0 for field in block.fields
+            ):
+                raise self._refuse("packed-struct (fields must be numbers)")
+            encoded = packed_struct.encode_chunks(block)
+        else:
+            raise self._refuse("mini-block")
+        return encoded if encoded.counts.max(initial=2) >= 2 or len(encoded.counts) == 1 else None
+
+    def _encode_fixed(self, block: FixedBlock) -> EncodedChunks | None:
+        wanted = self._choice.values
+        packable = block.bits in inline_bitpacking.WIDTHS
+        makers: dict[str, Callable[[FixedBlock], EncodedChunks]] = {
+            "plain": flat.encode_chunks,
+            "bit-packed": inline_bitpacking.encode_chunks,
+            "run-length": run_length.encode_chunks,
+            "byte-stream-split": byte_stream_split.encode_chunks,
+        }
+        if wanted in makers:
+            if (wanted in ("bit-packed", "run-length") and not packable) or (
+                wanted == "byte-stream-split" and block.bits not in (32, 64)
+            ):
+                raise self._refuse(wanted)
+            return makers[wanted](block)
+        if wanted not in (None, "dictionary"):
+            raise self._refuse(wanted or "")
+        if not packable:
+            encoded = flat.encode_chunks(block)
+            return encoded if block.count <= 1 or encoded.counts[0] > 1 else None
+        sizes = {
+            "plain": len(block.data),
+            "bit-packed": inline_bitpacking.packed_size(
+                block, inline_bitpacking.group_widths(block)
+            ),
+            "run-length": run_length.run_size(block),
+        }
+        best = min(sizes, key=lambda name: sizes[name])
+        if best == "plain" and self._compressor is not None and block.bits in (32, 64):
+            best = "byte-stream-split"
+        return makers[best](block)
+
+    def _encode_variable(self, block: VariableBlock) -> EncodedChunks | None:
+        wanted = self._choice.values
+        if wanted not in (None, "plain", "fsst", "dictionary"):
+            raise self._refuse(wanted or "")
+        longest = int(np.diff(block.offsets).max(initial=0))
+        worthwhile = len(block.data) >= _FSST_BYTES and longest >= _FSST_LONGEST
+        if wanted == "fsst" or (wanted is None and worthwhile and self._compressor is None):
+            table, shorter = fsst.compress_values(block)
+            saved = len(shorter.data) + fsst.TABLE_BYTES < _FSST_SAVES * len(block.data)
+            if wanted == "fsst" or saved:
+                encoded = variable.encode_chunks(shorter)
+                if encoded is None:
+                    return None
+                return EncodedChunks(
+                    fsst.describe(table, encoded.encoding), encoded.counts, encoded.buffers
+                )
+        return variable.encode_chunks(block)
+
+    def _find_dictionary(
+        self, block: FixedBlock | VariableBlock, encoded: EncodedChunks | None
+    ) -> DictionaryBlock | None:
+        """Distinct values, where that is smaller or forced."""
+        forced = self._choice.values == "dictionary"
+        if isinstance(block, FixedBlock) and (block.bits < 64 or block.bits % 8) and not forced:
+            return None
+        if block.count < _DICTIONARY_VALUES and not forced:
+            return None
+        if isinstance(block, FixedBlock) and block.bits == 1:
+            return None
+        array = _as_array(block)
+        if not forced:
+            sample = array.slice(0, _SAMPLE_VALUES)
+            if len(sample.unique()) > len(sample) // 2:
+                return None
+        entries = array.dictionary_encode()
+        items = array_to_block(entries.dictionary)
+        assert isinstance(items, FixedBlock | VariableBlock)
+        found = DictionaryBlock(entries.indices.to_numpy().astype(np.uint32), items)
+        if forced:
+            return found
+        index_bits = max(1, (items.count - 1).bit_length())
+        size = len(items.data) + found.count * index_bits // 8
+        if isinstance(items, VariableBlock):
+            size += items.offsets.nbytes
+        plain = len(block.data) if encoded is None else encoded.num_bytes
+        small = items.count <= _DICTIONARY_ITEMS and size < _DICTIONARY_SAVES * plain
+        return found if small else None
+
+    def _with_dictionary(self, block: DictionaryBlock) -> tuple[Layout, list[Bytes]] | None:
+        bits = 8 * block.indices.itemsize
+        indices = np.ascontiguousarray(block.indices).view(np.uint8)
+        encoded = _PageWriter(self._leaf, EncodingChoice(), self._column)._encode_fixed(
+            FixedBlock(bits, block.count, indices)
+        )
+        assert encoded is not None
+        items = block.items
+        dictionary: EncodedBlock
+        if isinstance(items, VariableBlock):
+            dictionary = variable.encode_block(items)
+        else:
+            assert isinstance(items, FixedBlock)
+            dictionary = _items_block(items)
+        return mini_block.write(
+            self._leaf.layers, self._leaf.levels, self._compress(encoded), dictionary, items.count
+        )
+
+
+def _items_block(items: FixedBlock) -> EncodedBlock:
+    """Items of a dictionary: bit-packed where that is smaller."""
+    if items.bits in inline_bitpacking.WIDTHS and items.count > inline_bitpacking.GROUP:
+        width = int(inline_bitpacking.group_widths(items).max())
+        if 0 < width < items.bits:
+            packed = out_of_line_bitpacking.encode_block(items, width)
+            if len(packed.data) < len(items.data):
+                return packed
+    return flat.encode_block(items)
+
+
+def _as_array(block: FixedBlock | VariableBlock) -> pa.Array:
+    """Values as something that Arrow can tell apart."""
+    if isinstance(block, VariableBlock):
+        large = block.offsets.dtype == np.int64
+        buffers = [None, pa.py_buffer(block.offsets), pa.py_buffer(block.data)]
+        data_type = pa.large_binary() if large else pa.binary()
+        return pa.Array.from_buffers(data_type, block.count, buffers)
+    width = block.bits // 8
+    data_type = {1: pa.uint8(), 2: pa.uint16(), 4: pa.uint32(), 8: pa.uint64()}.get(
+        width, pa.binary(width)
+    )
+    return pa.Array.from_buffers(data_type, block.count, [None, pa.py_buffer(block.data)])

@@ -1,0 +1,186 @@
+// Puts the parts of the page together.
+
+function showFile(picture) {
+  const { file } = picture;
+  byId("title").textContent = visible(picture.title);
+  const names = { bpe: "names in byte pairs", front: "names front-coded" }[file.nameEncoding];
+  const compression = file.compression === "none" ? "not compressed" : file.compression;
+  byId("subtitle").textContent = `Mosaic v1 · ${compression} · ${names}`;
+  const end = file.size - file.schemaOffset;
+  const figures = [
+    ["column", file.columns, countText],
+    ["row", file.rows, countText],
+    ["bucket", file.buckets, countText],
+    ["row group", file.rowGroups, countText],
+    ["file", file.size, bytesText],
+    ["to open it", end, bytesText],
+  ];
+  byId("figures").replaceChildren(
+    ...figures.map(([name, value, shown]) => {
+      const box = element("div", "figure");
+      const number = element("strong", "", shown(value));
+      number.dataset.value = value;
+      number.dataset.figure = name;
+      number.title = countText(value);
+      const isMany = shown === countText && value !== 1;
+      box.append(number, element("span", "", isMany ? `${name}s` : name));
+      return box;
+    }),
+  );
+  if (picture.shown.length < file.rowGroups) {
+    byId("notice").hidden = false;
+    byId("notice").textContent =
+      `This page shows ${countText(picture.shown.length)} of ${countText(file.rowGroups)} row groups, ` +
+      "evenly spread; sizes, nulls and reads are those of the ones shown.";
+  }
+  showParts(picture);
+  byId("parquet-note").textContent = parquetNote(picture);
+}
+
+// How many bytes the file spends on what.
+function showParts(picture) {
+  const { file } = picture;
+  const parts = [
+    ["bucket", "buckets", picture.totalBuckets],
+    ["schema", "schema block", file.indexOffset - file.schemaOffset],
+    ["index", "row group index", file.size - file.footerSize - file.indexOffset],
+    ["footer", "footer", file.footerSize],
+  ];
+  const rest = file.size - parts.reduce((sum, [, , size]) => sum + size, 0);
+  if (rest > 0) parts.push(["unknown", picture.restName, rest]);
+  byId("parts").replaceChildren(
+    ...parts.map(([colour, name, size]) => {
+      const item = element("li");
+      const swatch = element("span", "swatch");
+      swatch.style.background = `var(--${colour})`;
+      const text = element("span", "", `${name} ${bytesText(size)} (${shareText(size / file.size)})`);
+      text.dataset.part = name;
+      text.dataset.bytes = size;
+      item.append(swatch, text);
+      return item;
+    }),
+  );
+}
+
+function parquetNote(picture) {
+  const { measuredColumns, schemaBytes, rowGroupBytes } = picture.parquet;
+  const extent = measuredColumns < picture.columns ? `${plural(measuredColumns, "column")}, evenly spread, of this file` : "this file's columns";
+  return (
+    `The figure for Parquet is an estimate. Its footer is measured: pyarrow wrote the footer for ${extent}, ` +
+    `with names, statistics of the first rows and no Arrow schema. That is ${bytesText(schemaBytes)} for the schema ` +
+    `and ${bytesText(rowGroupBytes)} for each row group, and a reader needs all of it before the first value. ` +
+    "A column chunk is taken to be as long as the column is in this file, though Parquet compresses every column on " +
+    "its own and adds page headers; chunks lie in the order of the schema. Both files are read by the same rules."
+  );
+}
+
+// What the colours mean, with the bytes that have them.
+function showLegend(picture, mode) {
+  const names = mode === "encoding" ? picture.encodings : TYPE_FAMILIES.map(([name]) => name);
+  const colours = mode === "encoding" ? ENCODING_COLOURS : FAMILY_COLOURS;
+  const bytes = new Float64Array(names.length);
+  const counts = new Float64Array(names.length);
+  for (let s = 0; s < picture.shown.length; s++) {
+    for (let p = 0; p < picture.columns; p++) {
+      const cell = s * picture.columns + p;
+      const category = mode === "encoding" ? picture.encoding[cell] & 3 : picture.family[p];
+      bytes[category] += picture.stored[cell];
+      counts[category] += 1;
+    }
+  }
+  const used = names.map((_, index) => index).filter((index) => counts[index]);
+  byId("legend").replaceChildren(
+    ...used.map((index) => {
+      const item = element("li");
+      const swatch = element("span", "swatch");
+      swatch.style.background = `var(--${colours[index]})`;
+      const share = picture.totalBuckets ? bytes[index] / picture.totalBuckets : 0;
+      const columns = Math.round(counts[index] / Math.max(1, picture.shown.length));
+      const text = element("span", "", `${names[index]} `);
+      const detail = element("span", "quiet", `${plural(columns, "column")}, ${shareText(share)}`);
+      detail.dataset.category = names[index];
+      detail.dataset.cells = counts[index];
+      item.append(swatch, text, detail);
+      return item;
+    }),
+  );
+}
+
+function chooseTheme(repaint) {
+  const root = document.documentElement;
+  const button = byId("theme");
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
+  const changed = () => {
+    button.textContent = isDark() ? "Light" : "Dark";
+    themeColours.clear();
+    repaint();
+  };
+  button.addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    changed();
+  });
+  system.addEventListener("change", changed);
+  changed();
+}
+
+function start(picture) {
+  showFile(picture);
+  let chosen = -1;
+  let simulator = null;
+  let table = null;
+  let map = null;
+  const describe = () => {
+    if (chosen < 0) return;
+    const isWanted = Boolean(simulator.result && simulator.result.wanted[chosen]);
+    showDetails(picture, chosen, isWanted, actions.toggle);
+  };
+  const actions = {
+    choose(position) {
+      chosen = position;
+      describe();
+      map.reveal(position);
+      table.reveal(position);
+    },
+    toggle(position) {
+      simulator.toggle(position);
+    },
+  };
+  map = new MosaicMap(picture, actions);
+  map.drawPath();
+  table = new ColumnTable(picture, actions);
+  const strip = new Strip(picture);
+  simulator = new Simulator(picture, (result, reads) => {
+    map.setLight(result && { wanted: result.wanted, touched: reads.touched });
+    table.setWanted(result ? result.wanted : null);
+    strip.setReads(reads);
+    describe();
+  });
+  showLegend(picture, "encoding");
+  for (const choice of document.querySelectorAll("input[name=colour]")) {
+    choice.addEventListener("change", () => {
+      map.setMode(choice.value);
+      showLegend(picture, choice.value);
+    });
+  }
+  chooseTheme(() => {
+    map.paint();
+    strip.paint();
+    simulator.drawBars();
+  });
+  document.addEventListener("keydown", (event) => {
+    const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const target = { "/": "search", c: "columns", m: "map", b: "strip" }[event.key];
+    if (!target) return;
+    byId(target).focus();
+    event.preventDefault();
+  });
+  document.body.dataset.ready = "yes";
+}
+
+unpack(byId("payload").textContent).then(start, (error) => {
+  byId("notice").hidden = false;
+  byId("notice").textContent = `This page cannot show its numbers: ${error.message}`;
+  throw error;
+});

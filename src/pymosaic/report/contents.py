@@ -1,0 +1,215 @@
+"""What a page tells about a file, taken from its metadata, statistics and first values.
+
+A file of a great many row groups is shown by some of them, evenly spread: the page must stay
+small enough to be looked at. Which ones it shows, the page says.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pymosaic.errors import UnsupportedFeatureError
+from pymosaic.format.footer import FOOTER_SIZE
+from pymosaic.format.types import Encoding
+from pymosaic.metadata import BucketMetadata, ColumnMetadata
+from pymosaic.reader import MosaicFile
+from pymosaic.report.parquet_footer import measure_footer
+from pymosaic.report.payload import Numbers
+from pymosaic.report.values import Samples, merge_statistics, take_samples
+from pymosaic.source import (
+    LOCAL_MERGE_GAP,
+    LOCAL_TAIL_BYTES,
+    MAX_MERGED_BYTES,
+    REMOTE_MERGE_GAP,
+    REMOTE_TAIL_BYTES,
+)
+
+__all__ = ["collect"]
+
+_MAX_COLUMNS = 1_000_000
+# Columns times row groups, and bytes of buckets: what is described of a file, at most.
+_MAX_CELLS = 2_000_000
+_MAX_DESCRIBED_BYTES = 4 << 30
+_MAX_TYPE_CHARACTERS = 120
+_ENCODINGS = {encoding.name: int(encoding) for encoding in Encoding}
+
+
+def collect(
+    file: MosaicFile, samples: int, title: str | None
+) -> tuple[dict[str, Any], dict[str, Numbers]]:
+    """The document and the arrays of a page; see :mod:`pymosaic.report.payload`."""
+    metadata = file.metadata
+    if metadata.num_columns > _MAX_COLUMNS:
+        raise UnsupportedFeatureError(
+            f"the file has {metadata.num_columns} columns; a page shows {_MAX_COLUMNS} at most",
+            file._source.name,
+        )
+    catalog = file._parts.catalog
+    names = catalog.names()
+    shown = _shown_row_groups(file)
+    cells = _Cells(len(shown), len(names), metadata.num_buckets)
+    for place, row_group in enumerate(shown):
+        for bucket in metadata.row_group(row_group).buckets():
+            cells.add(place, bucket)
+    lows, highs, with_statistics = merge_statistics(file, shown, names)
+    sampled = take_samples(file, shown, samples)
+    type_names, types = _types(file, names)
+    footer = file._footer
+    document = {
+        "title": title if title is not None else _file_name(file._source.name),
+        "file": {
+            "size": metadata.file_size,
+            "rows": metadata.num_rows,
+            "columns": metadata.num_columns,
+            "buckets": metadata.num_buckets,
+            "rowGroups": metadata.num_row_groups,
+            "compression": metadata.compression,
+            "nameEncoding": metadata.name_encoding,
+            "schemaOffset": footer.schema_offset,
+            "indexOffset": footer.index_offset,
+            "footerSize": FOOTER_SIZE,
+        },
+        "shown": shown,
+        "shownRows": [metadata.row_group(row_group).num_rows for row_group in shown],
+        "names": names,
+        "typeNames": type_names,
+        "encodings": [encoding.name for encoding in Encoding],
+        "minimum": lows,
+        "maximum": highs,
+        "withStatistics": with_statistics,
+        "samples": sampled.texts,
+        "parquet": _parquet(sampled, names),
+        "access": {
+            "local": [LOCAL_TAIL_BYTES, LOCAL_MERGE_GAP],
+            "remote": [REMOTE_TAIL_BYTES, REMOTE_MERGE_GAP],
+            "opened": "remote" if file._source.tail_bytes == REMOTE_TAIL_BYTES else "local",
+            "maxMerged": MAX_MERGED_BYTES,
+        },
+    }
+    arrays = {"types": types, "order": catalog.original_order().astype(np.uint64)}
+    return document, arrays | cells.arrays()
+
+
+def _file_name(source_name: str | None) -> str:
+    """The last part of a path or URI: a page is shown around, the directories are private."""
+    if not source_name:
+        return "a file in memory"
+    return os.path.basename(source_name.rstrip("/")) or source_name
+
+
+def _shown_row_groups(file: MosaicFile) -> list[int]:
+    total = file.num_row_groups
+    if total == 0:
+        return []
+    per_row_group = max(file._parts.catalog.num_nodes, file.num_buckets, 1)
+    bytes_per_row_group = max(file._footer.schema_offset // total, 1)
+    count = max(
+        1, min(total, _MAX_CELLS // per_row_group, _MAX_DESCRIBED_BYTES // bytes_per_row_group)
+    )
+    if count == total:
+        return list(range(total))
+    spread = np.unique(np.linspace(0, total - 1, count).round().astype(np.int64))
+    return [int(row_group) for row_group in spread]
+
+
+def _types(file: MosaicFile, names: list[str]) -> tuple[list[str], Numbers]:
+    """The different types, and for each column which of them it has."""
+    known: dict[str, int] = {}
+    types = np.zeros(len(names), np.uint64)
+    metadata = file.metadata
+    schema = file.schema
+    places = np.empty(len(names), np.int64)
+    places[file._parts.catalog.original_order()] = np.arange(len(names))
+    for position, name in enumerate(names):
+        text = metadata.column_type(name)
+        if text.startswith(("ARRAY", "MAP")):
+            text = f"{text} {schema.field(int(places[position])).type}"[:_MAX_TYPE_CHARACTERS]
+        types[position] = known.setdefault(text, len(known))
+    return list(known), types
+
+
+def _parquet(sampled: Samples, names: list[str]) -> dict[str, int]:
+    footer = measure_footer(sampled.head, names)
+    return {
+        "schemaBytes": footer.schema_bytes,
+        "rowGroupBytes": footer.row_group_bytes,
+        "measuredColumns": footer.measured_columns,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """Arrays of what is known per row group and bucket, and per row group and column."""
+
+    offset: Numbers
+    size: Numbers
+    raw_size: Numbers
+    encoding: Numbers
+    nulls: Numbers
+    entries: Numbers
+    raw: Numbers
+    children: Numbers
+    # By row group: bytes of the slots of paged buckets, primaries of a bucket before its children.
+    slots: list[npt.NDArray[np.uint64]]
+
+    def __init__(self, num_shown: int, num_columns: int, num_buckets: int) -> None:
+        def zeros(*shape: int) -> Numbers:
+            return np.zeros(shape, np.uint64)
+
+        for name in ("offset", "size", "raw_size"):
+            object.__setattr__(self, name, zeros(num_shown, num_buckets))
+        for name in ("encoding", "nulls", "entries", "raw"):
+            object.__setattr__(self, name, zeros(num_shown, num_columns))
+        object.__setattr__(self, "children", zeros(num_columns))
+        object.__setattr__(self, "slots", [])
+
+    def add(self, place: int, bucket: BucketMetadata) -> None:
+        """Take in one bucket of the ``place``-th shown row group."""
+        self.offset[place, bucket.bucket] = bucket.offset
+        self.size[place, bucket.bucket] = bucket.compressed_size
+        self.raw_size[place, bucket.bucket] = bucket.raw_size or 0
+        columns = bucket.columns()
+        primaries = columns[: bucket.num_columns]
+        span = slice(bucket.first_column, bucket.first_column + bucket.num_columns)
+        self.encoding[place, span] = [_ENCODINGS[column.encoding] for column in primaries]
+        self.nulls[place, span] = [column.null_count for column in primaries]
+        self.entries[place, span] = [column.dictionary_size for column in primaries]
+        self.raw[place, span] = [column.raw_size for column in primaries]
+        self.slots.append(np.array([column.compressed_size or 0 for column in columns], np.uint64))
+        self._add_children(place, bucket.first_column, columns, bucket.num_columns)
+
+    def _add_children(
+        self, place: int, first_column: int, columns: list[ColumnMetadata], num_primaries: int
+    ) -> None:
+        """Count children with the column they belong to; they come in the order of those."""
+        owner = 0
+        counts = [0] * num_primaries
+        for child in columns[num_primaries:]:
+            while columns[owner].name != child.name:
+                owner += 1
+            counts[owner] += 1
+            self.raw[place, first_column + owner] += np.uint64(child.raw_size)
+            # The encodings of children are marks above the two bits of the column's own.
+            mark = np.uint64(4 << _ENCODINGS[child.encoding])
+            self.encoding[place, first_column + owner] |= mark
+        if len(columns) > num_primaries:
+            self.children[first_column : first_column + num_primaries] = counts
+
+    def arrays(self) -> dict[str, Numbers]:
+        """All of them, by the names that the page's script knows."""
+        return {
+            "bucketOffset": self.offset,
+            "bucketSize": self.size,
+            "bucketRawSize": self.raw_size,
+            "encoding": self.encoding,
+            "nulls": self.nulls,
+            "entries": self.entries,
+            "raw": self.raw,
+            "children": self.children,
+            "slots": np.concatenate(self.slots) if self.slots else np.zeros(0, np.uint64),
+        }

@@ -1,0 +1,135 @@
+"""One HTML page out of a template, the package's own scripts and styles, and a file's numbers.
+
+Nothing that comes from the file is ever part of the markup: it travels as compressed base64, is
+unpacked by the page's script and shown as text. The page allows itself, by its content security
+policy, the one script and the one style sheet it was written with, and no address to load from.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import os
+import re
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from numbers import Integral
+
+from pymosaic.errors import InvalidOptionError
+from pymosaic.reader import MosaicFile
+from pymosaic.report.contents import collect
+from pymosaic.report.payload import pack
+from pymosaic.sink import open_sink
+from pymosaic.source import SourceLike
+
+__all__ = ["DEFAULT_SAMPLES", "write_report"]
+
+DEFAULT_SAMPLES = 5
+_MAX_SAMPLES = 100
+# In the order in which they build on each other; together they are one function.
+_SCRIPTS = (
+    "text.js",
+    "picture.js",
+    "projection.js",
+    "reads.js",
+    "canvas.js",
+    "treemap.js",
+    "map.js",
+    "strip.js",
+    "table.js",
+    "details.js",
+    "simulator.js",
+    "main.js",
+)
+_STYLES = ("page.css",)
+
+
+def write_report(
+    source: SourceLike,
+    out: str | os.PathLike[str],
+    *,
+    filesystem: object = None,
+    samples: int = DEFAULT_SAMPLES,
+    title: str | None = None,
+) -> str:
+    """Write a page that shows what a file is made of.
+
+    The page is one HTML file that needs no network: a map of row groups, buckets and columns sized
+    by bytes, the layout of the file to scale, a table of all columns, and a simulator that tells
+    which bytes a projection reads.
+
+    Parameters
+    ----------
+    source : str, path-like, bytes-like or binary file object
+        The Mosaic file: a path, a URI, the bytes of a file, or an open file (which stays open).
+    out : str or path-like
+        Where the page goes, a path or a URI. What is there is replaced once the page is complete.
+    filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
+        Where ``source``, then a path, is looked up.
+    samples : int
+        How many values of each column to show, at most; 0 keeps values out of the page.
+        Statistics, which are values too, are shown where the file has them.
+    title : str, optional
+        Heading of the page; by default the file's name.
+
+    Returns
+    -------
+    str
+        ``out``.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic
+    >>> table = pa.table({"id": range(100), "kind": ["a", "b"] * 50, "note": [None] * 100})
+    >>> pymosaic.write_table(table, "small.mosaic")
+    >>> pymosaic.write_report("small.mosaic", "small.html")
+    'small.html'
+    """
+    if not isinstance(samples, Integral) or isinstance(samples, bool):
+        raise InvalidOptionError(f"samples must be an int, got {samples!r}")
+    if not 0 <= samples <= _MAX_SAMPLES:
+        raise InvalidOptionError(f"samples must be from 0 to {_MAX_SAMPLES}, got {samples}")
+    if title is not None and not isinstance(title, str):
+        raise InvalidOptionError(f"title must be a str, got {title!r}")
+    with MosaicFile(source, filesystem=filesystem) as file:
+        document, arrays = collect(file, int(samples), title)
+    page = _page(document["title"], pack(document, arrays))
+    sink = open_sink(out)
+    try:
+        sink.write(page)
+        sink.commit()
+    except BaseException:
+        sink.abort()
+        raise
+    return os.fspath(out)
+
+
+def _page(title: str, payload: bytes) -> bytes:
+    """The whole page; its parts are put in where the template names them."""
+    assets = files("pymosaic.report") / "assets"
+    script = '"use strict";\n(() => {\n' + _joined(assets, _SCRIPTS) + "})();\n"
+    style = _joined(assets, _STYLES)
+    policy = (
+        f"default-src 'none'; img-src data:; script-src '{_digest(script)}'; "
+        f"style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'"
+    )
+    parts = {
+        "policy": policy.encode(),
+        # A lone surrogate, from a path that is not UTF-8, has no bytes.
+        "title": html.escape(title).encode("utf-8", "replace"),
+        "style": style.encode(),
+        "payload": base64.b64encode(payload),
+        "script": script.encode(),
+    }
+    template = (assets / "page.html").read_bytes()
+    # In one pass: what a part holds is never taken for the name of another.
+    return re.sub(rb"\{\{(\w+)\}\}", lambda place: parts[place[1].decode()], template)
+
+
+def _joined(assets: Traversable, names: tuple[str, ...]) -> str:
+    return "".join((assets / name).read_text("utf-8") for name in names)
+
+
+def _digest(content: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"

@@ -1,0 +1,151 @@
+"""What only a process of its own shows: start-up, pipes, signals, missing parts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow as pa
+import pytest
+
+import pymosaic
+from tests.cli.running import TIMEOUT, environment, start
+
+HEAVY = ["numpy", "pyarrow", "pandas", "polars", "duckdb", "pyspark", "rich.progress"]
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=TIMEOUT,
+        check=False,
+    )
+
+
+def test_help_needs_nothing_heavy():
+    code = f"""
+import sys
+sys.argv = ["pymosaic", "--help"]
+from pymosaic.cli import main
+try:
+    main()
+except SystemExit as done:
+    assert done.code == 0, done.code
+loaded = [name for name in {HEAVY!r} if name in sys.modules]
+sys.exit(f"loaded: {{loaded}}" if loaded else 0)
+"""
+    result = python(code)
+    assert result.returncode == 0, result.stderr
+    assert "column-size" in result.stdout
+
+
+def test_schema_needs_no_engine(small):
+    heavy = ["pandas", "polars", "duckdb", "pyspark", "pyarrow.compute", "pyarrow.parquet"]
+    code = f"""
+import sys
+sys.argv = ["pymosaic", "schema", {str(small)!r}]
+from pymosaic.cli import main
+try:
+    main()
+except SystemExit as done:
+    assert not done.code, done.code
+loaded = [name for name in {heavy!r} if name in sys.modules]
+sys.exit(f"loaded: {{loaded}}" if loaded else 0)
+"""
+    result = python(code)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("missing", ["typer", "rich"])
+def test_without_the_extra_one_line_tells_how_to_get_it(missing, small):
+    code = f"""
+import sys
+sys.modules[{missing!r}] = None
+sys.argv = ["pymosaic", "head", {str(small)!r}, "--format", "table"]
+from pymosaic.cli import main
+main()
+"""
+    result = python(code)
+    assert result.returncode == 1
+    assert "pip install 'pymosaic[cli]'" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_version_and_usage_errors():
+    with start("--version") as process:
+        assert process.communicate(timeout=TIMEOUT)[0] == f"pymosaic {pymosaic.__version__}\n"
+    with start("nosuch") as process:
+        _, complaint = process.communicate(timeout=TIMEOUT)
+    assert process.returncode == 2
+    assert "No such command 'nosuch'" in complaint
+
+
+@pytest.fixture(scope="module")
+def long_file(tmp_path_factory):
+    """Rows enough that writing them as text takes a while; small row groups."""
+    path = tmp_path_factory.mktemp("long") / "long.mosaic"
+    rows = pa.table({"n": range(2000), "text": ["some text"] * 2000})
+    with pymosaic.MosaicWriter(path, rows.schema, row_group_bytes=1) as writer:
+        for _ in range(200):
+            writer.write(rows)
+    return path
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(long_file):
+    with start("cat", long_file) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == '{"n":0,"text":"some text"}\n'
+        process.stdout.close()
+        process.wait(TIMEOUT)
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("extension", ["jsonl", "parquet", "csv.gz"])
+def test_an_interrupt_leaves_nothing_behind(long_file, tmp_path, number, extension):
+    target = tmp_path / f"out.{extension}"
+    with start("convert", long_file, target) as process:
+        deadline = time.monotonic() + TIMEOUT
+        # Once anything is written; the work may be done before the signal comes.
+        while not os.listdir(tmp_path) and process.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        process.send_signal(number)
+        output, complaint = process.communicate(timeout=TIMEOUT)
+    assert complaint == ""
+    if process.returncode == 0:
+        assert output.startswith("wrote ")
+        assert os.listdir(tmp_path) == [target.name]
+    else:
+        assert process.returncode == 128 + number
+        assert os.listdir(tmp_path) == [target.name] * target.exists()
+
+
+def complete(*words: str) -> list[str]:
+    result = subprocess.run(
+        [sys.executable, "-m", "pymosaic"],
+        capture_output=True,
+        text=True,
+        env=environment(
+            _PYMOSAIC_COMPLETE="complete_bash",
+            COMP_WORDS=" ".join(("pymosaic", *words)),
+            COMP_CWORD=str(len(words)),
+        ),
+        timeout=TIMEOUT,
+        check=False,
+    )
+    return result.stdout.split()
+
+
+def test_the_shell_completes_commands_and_columns(small):
+    assert complete("co") == ["column-size", "count", "convert", "compact"]
+    assert complete("head", str(small), "-c", "id,s") == ["id,score", "id,seen"]
+    assert complete("head", "/nosuch.mosaic", "-c", "i") == []

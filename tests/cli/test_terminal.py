@@ -1,0 +1,119 @@
+"""On a terminal: tables, colours, the pager, progress, Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+
+import pexpect
+import pytest
+
+from tests.cli.running import TIMEOUT, environment
+from tests.cli.test_process import long_file  # noqa: F401
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def terminal(*arguments, size: tuple[int, int] = (24, 80), **more: str) -> pexpect.spawn:
+    return pexpect.spawn(
+        sys.executable,
+        ["-m", "pymosaic", *map(str, arguments)],
+        dimensions=size,
+        env=environment(**{"TERM": "xterm-256color", "PAGER": "cat"} | more),
+        timeout=TIMEOUT,
+        encoding="utf-8",
+    )
+
+
+def shown(process: pexpect.spawn) -> str:
+    process.expect(pexpect.EOF)
+    process.close()
+    assert process.exitstatus == 0
+    return process.before.replace("\r\n", "\n")
+
+
+def test_a_terminal_gets_a_coloured_table(small):
+    text = shown(terminal("schema", small))
+    assert COLOUR.search(text)
+    lines = COLOUR.sub("", text).splitlines()
+    assert lines[1].split() == ["column", "type", "in", "the", "file", "nullable", "bucket"]
+    assert max(map(len, lines)) <= 80
+
+
+def test_no_color_means_no_colours(small):
+    assert "\x1b" not in shown(terminal("schema", small, NO_COLOR="1"))
+    assert "\x1b" not in shown(terminal("schema", small, TERM="dumb"))
+
+
+def test_wide_rows_are_turned_and_fit_the_width(files):
+    text = COLOUR.sub("", shown(terminal("head", files / "small.mosaic", size=(50, 60))))
+    lines = text.splitlines()
+    assert lines[0].split()[:3] == ["column", "row", "0"]
+    assert max(map(len, lines)) <= 60
+    wide = COLOUR.sub("", shown(terminal("head", files / "small.mosaic", size=(50, 250))))
+    assert wide.splitlines()[0].split()[:2] == ["id", "city"]
+
+
+def test_what_is_longer_than_the_screen_goes_through_the_pager(files, tmp_path):
+    pager = tmp_path / "pager"
+    pager.write_text("#!/bin/sh\nwc -l\n")
+    pager.chmod(0o755)
+    text = shown(terminal("schema", files / "wide.mosaic", PAGER=str(pager)))
+    assert text.split() == ["10003"]
+    short = shown(terminal("count", files / "wide.mosaic", PAGER=str(pager)))
+    assert short == "2\n"
+    assert len(shown(terminal("schema", files / "wide.mosaic", "--no-pager")).splitlines()) == 10003
+
+
+def test_a_pager_that_is_left_early_is_no_error(files, tmp_path):
+    pager = tmp_path / "pager"
+    pager.write_text("#!/bin/sh\nhead -n 1\n")
+    pager.chmod(0o755)
+    text = shown(terminal("schema", files / "wide.mosaic", PAGER=str(pager)))
+    assert len(text.splitlines()) == 1
+
+
+def test_csv_on_a_terminal_cannot_steer_it(files):
+    text = shown(terminal("cat", files / "hostile.mosaic", "--format", "csv"))
+    assert "\x1b" not in text
+    assert "\x07" not in text
+
+
+def test_long_work_shows_a_bar_with_rate_and_time_left(long_file, tmp_path):  # noqa: F811
+    process = terminal("convert", long_file, tmp_path / "out.jsonl")
+    process.expect(r"%")
+    process.expect(r"rows/s")
+    process.expect(r"left")
+    process.expect(r"wrote [^\n]*out\.jsonl")
+    process.expect(pexpect.EOF)
+
+
+def test_nothing_is_shown_of_progress_in_a_pipe(run, small, tmp_path):
+    result = run("convert", small, tmp_path / "out.jsonl")
+    assert result.stderr == ""
+    assert result.stdout.startswith("wrote ")
+    assert result.stdout.count("\n") == 1
+
+
+def test_ctrl_c_ends_quietly_and_leaves_nothing(long_file, tmp_path):  # noqa: F811
+    process = terminal("convert", long_file, tmp_path / "out.jsonl")
+    process.expect(r"%")
+    process.sendintr()
+    process.expect(pexpect.EOF)
+    process.close()
+    assert "Traceback" not in process.before
+    if process.exitstatus == 0:  # it was done already
+        assert os.listdir(tmp_path) == ["out.jsonl"]
+    else:
+        assert process.exitstatus == 130
+        assert os.listdir(tmp_path) == ["out.jsonl"] * (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize("size", [(24, 80), (50, 200)])
+@pytest.mark.parametrize(
+    "command", ["schema", "meta", "footer", "buckets", "pages", "column-size", "stats"]
+)
+def test_no_line_is_wider_than_the_terminal(run, files, command, size):
+    result = run(command, files / "wide.mosaic", "--format", "table", COLUMNS=str(size[1]))
+    assert max(map(len, result.stdout.splitlines())) <= size[1]

@@ -1,0 +1,90 @@
+"""One Chromium for all tests of the page, on a thread of its own.
+
+Playwright keeps an event loop running on the thread that uses it, which would be in the way of
+every other test on that thread: tests that take ``open_page`` run on the browser's thread instead.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from playwright.sync_api import BrowserContext, sync_playwright
+
+from tests.report.picture import Picture
+
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+TIMEOUT_MILLISECONDS = 120_000
+
+
+class BrowserThread:
+    def __init__(self) -> None:
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="browser")
+        self.context: BrowserContext = self.run(self._start)
+
+    def run(self, action: Callable[..., Any], *arguments: Any) -> Any:
+        return self._executor.submit(action, *arguments).result()
+
+    def _start(self) -> BrowserContext:
+        self._playwright = sync_playwright().start()
+        self._browser = self._playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-background-networking", "--disable-dev-shm-usage"],
+            timeout=TIMEOUT_MILLISECONDS,
+        )
+        context = self._browser.new_context(viewport={"width": 1200, "height": 900})
+        context.set_default_timeout(TIMEOUT_MILLISECONDS)
+        return context
+
+    def _stop(self) -> None:
+        self._browser.close()
+        self._playwright.stop()
+
+    def close(self) -> None:
+        self.run(self._stop)
+        self._executor.shutdown()
+
+
+@pytest.fixture(scope="session")
+def browser_thread() -> Iterator[BrowserThread]:
+    thread = BrowserThread()
+    yield thread
+    thread.close()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    thread = pyfuncitem.funcargs.get("browser_thread")
+    if "open_page" not in pyfuncitem.fixturenames or not isinstance(thread, BrowserThread):
+        return None
+    names = pyfuncitem._fixtureinfo.argnames
+    arguments = {name: pyfuncitem.funcargs[name] for name in names}
+    thread.run(lambda: pyfuncitem.obj(**arguments))
+    return True
+
+
+OpenPage = Callable[..., Picture]
+
+
+@pytest.fixture
+def open_page(browser_thread: BrowserThread) -> Iterator[OpenPage]:
+    """Open a report in a new tab; afterwards, nothing may have gone wrong in it."""
+    opened: list[Picture] = []
+
+    def open_one(path: str | Path, color_scheme: Literal["light", "dark"] = "light") -> Picture:
+        page = browser_thread.context.new_page()
+        page.emulate_media(color_scheme=color_scheme)
+        picture = Picture(page, Path(path))
+        opened.append(picture)
+        picture.load()
+        return picture
+
+    yield open_one
+    for picture in opened:
+        browser_thread.run(picture.page.close)
+        assert picture.problems == []
+        assert picture.requests == [picture.url]
