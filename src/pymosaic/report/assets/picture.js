@@ -158,7 +158,7 @@ class Picture {
         this.totalStored[p] += this.stored[cell];
         this.totalRaw[p] += this.raw[cell];
         this.totalNulls[p] += this.nulls[cell];
-        const distinct = [NaN, 1, this.entries[cell], 0][this.encoding[cell] & 3];
+        const distinct = this.distinctIn(cell, p);
         this.distinctLow[p] = Math.max(this.distinctLow[p], distinct);
         this.distinctHigh[p] += distinct;
       }
@@ -175,6 +175,15 @@ class Picture {
     this.family = Uint8Array.from(this.types, (type) => this.families[type]);
     this.rank = new Uint32Array(columns);
     for (let i = 0; i < columns; i++) this.rank[this.order[i]] = i;
+  }
+
+  // Different values of a column in a row group, NaN where that is not known.
+  distinctIn(cell, position) {
+    const encoding = this.encodings[this.encoding[cell] & 3];
+    if (encoding === "ALL_NULL") return 0;
+    // What is encoded of a list or map is its length.
+    if (encoding === "PLAIN" || this.children[position]) return NaN;
+    return encoding === "CONST" ? 1 : this.entries[cell];
   }
 
   typeName(position) {
