@@ -34,6 +34,8 @@ class BrowserThread:
         self._browser = self._playwright.chromium.launch(
             executable_path=CHROMIUM,
             args=["--no-sandbox", "--disable-background-networking", "--disable-dev-shm-usage"],
+            # The runtime of the sanitizers is for Python alone.
+            env={name: value for name, value in os.environ.items() if name != "LD_PRELOAD"},
             timeout=TIMEOUT_MILLISECONDS,
         )
         page = self._browser.new_page(viewport={"width": 1200, "height": 900})

@@ -157,6 +157,8 @@ SELECTIONS = [
     "site, kind",
     "value_1?",
     "text_0[0-4]",
+    "text_0[3-6]",
+    "text_0[3-7], text_map",
     "text_00, text_12, value_39",
     "tags, text_map",
     "text_*",
