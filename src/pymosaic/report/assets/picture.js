@@ -170,6 +170,7 @@ class Picture {
     }
     // Bytes that are in no part: of row groups that are not shown, or nobody's.
     this.restName = shown.length < this.file.rowGroups ? "not described here" : "unused";
+    this.largestStored = this.totalStored.reduce((most, size) => Math.max(most, size), 1);
     this.totalRows = this.shownRows.reduce((sum, rows) => sum + rows, 0);
     this.totalBuckets = this.bucketSize.reduce((sum, size) => sum + size, 0);
     this.family = Uint8Array.from(this.types, (type) => this.families[type]);
