@@ -58,6 +58,16 @@ sanitize: ## Run the tests on kernels built with the address and undefined behav
 corruption: $(installed) ## Damage every test file in every way and read it (CORRUPTION_ARGS="--sample 20")
 	$(bin)/python -m tests.corruption.matrix $(CORRUPTION_ARGS)
 
+# Kernels of another kind are built beside the ordinary ones, which stay as they are.
+.PHONY: fuzz
+fuzz: $(installed) build/fuzz/coverage.so ## Fuzz reading and writing (FUZZ_ARGS="--runs 100000" or "--help")
+	PYMOSAIC_COVERAGE=1 $(bin)/python setup.py -q build --build-lib build/fuzz/lib --build-temp build/fuzz/temp
+	$(bin)/python -m tests.fuzz --kernels build/fuzz $(FUZZ_ARGS)
+
+build/fuzz/coverage.so: tests/fuzz/coverage.c
+	@mkdir -p $(@D)
+	$(CC) -O2 -Wall -shared -fPIC -o $@ $<
+
 .PHONY: clean
 clean: ## Remove .venv, caches and everything built
 	rm -rf .venv build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -44,16 +44,44 @@ def _shared_pool() -> ThreadPoolExecutor:
         return _pool
 
 
-def _submit(
-    pool: ThreadPoolExecutor, function: Callable[[_Item], _Result], item: _Item
-) -> Future[_Result]:
+def _retire(pool: ThreadPoolExecutor) -> None:
+    """Let the pool's threads end, and have the next caller make another."""
+    global _pool
+    if _pool is pool:
+        _pool = None
+    pool.shutdown(wait=False)
+
+
+def _start(
+    pool: ThreadPoolExecutor,
+    future: Future[_Result],
+    function: Callable[[_Item], _Result],
+    item: _Item,
+) -> None:
+    """Have the function called once, on a thread if there is one, for the future."""
+    claim = threading.Lock()
+
+    def work() -> None:
+        if not claim.acquire(blocking=False) or not future.set_running_or_notify_cancel():
+            return
+        try:
+            result = function(item)
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
     try:
-        return pool.submit(function, item)
+        pool.submit(work)
     except RuntimeError:
-        # The interpreter is shutting down and starts no threads any more.
-        done: Future[_Result] = Future()
-        done.set_result(function(item))
-        return done
+        # No thread can be started: the system has no more, or the interpreter is shutting down.
+        # The work may be in the queue all the same, for another thread of the pool.
+        work()
+    except BaseException:
+        # Interrupted halfway, the pool may have a thread that it does not know of and that
+        # nothing would end.
+        _retire(pool)
+        raise
 
 
 def ordered_map(
@@ -71,7 +99,9 @@ def ordered_map(
     waiting: list[Future[_Result]] = []
     try:
         for item in items:
-            waiting.append(_submit(pool, function, item))
+            future: Future[_Result] = Future()
+            waiting.append(future)  # first: whatever happens now, it is cancelled or waited for
+            _start(pool, future, function, item)
             if len(waiting) > ahead:
                 yield waiting[0].result()
                 del waiting[0]

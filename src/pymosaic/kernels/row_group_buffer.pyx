@@ -47,11 +47,13 @@ cdef class RowGroupBuffer:
             <size_t>checked_size(catalog.num_nodes + 1, 1), sizeof(ColumnBuffer))
         if self.buffers == NULL:
             raise MemoryError
+        self.num_nodes = catalog.num_nodes
 
     def __dealloc__(self):
+        # Not from the catalog: the garbage collector may have taken it away.
         cdef int64_t node
         if self.buffers != NULL:
-            for node in range(self.catalog.num_nodes):
+            for node in range(self.num_nodes):
                 free_vector(&self.buffers[node].data)
                 free_vector(&self.buffers[node].nulls)
             free(self.buffers)
