@@ -1,9 +1,15 @@
 """Mosaic v1 files for Python: tables with thousands to hundreds of thousands of columns."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from pymosaic.errors import (
     ClosedError,
     ColumnNotFoundError,
+    CommitConflictError,
     CorruptFileError,
+    DatasetError,
+    DatasetExistsError,
     InvalidDataError,
     InvalidOptionError,
     LimitExceededError,
@@ -22,7 +28,11 @@ __all__ = [
     "ColumnMetadata",
     "ColumnNotFoundError",
     "ColumnStatistics",
+    "CommitConflictError",
     "CorruptFileError",
+    "Dataset",
+    "DatasetError",
+    "DatasetExistsError",
     "FileMetadata",
     "InvalidDataError",
     "InvalidOptionError",
@@ -31,9 +41,14 @@ __all__ = [
     "MosaicError",
     "MosaicFile",
     "MosaicWriter",
+    "Piece",
     "RowGroupMetadata",
+    "Scan",
+    "ScanPlan",
+    "ScanTask",
     "UnsupportedFeatureError",
     "__version__",
+    "dataset",
     "read_metadata",
     "read_schema",
     "read_table",
@@ -41,10 +56,35 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> str:
+if TYPE_CHECKING:
+    from pymosaic.dataset.dataset import Dataset, dataset
+    from pymosaic.dataset.plan import Piece, ScanPlan
+    from pymosaic.dataset.scan import Scan
+    from pymosaic.dataset.scan_task import ScanTask
+
+# Imported when first asked for: who reads one file needs none of it.
+_LATE = {
+    "Dataset": "pymosaic.dataset.dataset",
+    "Piece": "pymosaic.dataset.plan",
+    "Scan": "pymosaic.dataset.scan",
+    "ScanPlan": "pymosaic.dataset.plan",
+    "ScanTask": "pymosaic.dataset.scan_task",
+}
+
+
+def __getattr__(name: str) -> Any:
     # Looking the version up takes longer than everything else here, and few ask for it.
     if name == "__version__":
         from importlib.metadata import version
 
         return version("pymosaic")
+    if name == "dataset":
+        return import_module("pymosaic.dataset")
+    if name in _LATE:
+        value = globals()[name] = getattr(import_module(_LATE[name]), name)
+        return value
     raise AttributeError(f"module 'pymosaic' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

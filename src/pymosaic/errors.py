@@ -10,6 +10,9 @@ ColumnNotFoundError    KeyError             the caller named a column that is no
 InvalidDataError       ValueError           the caller's data does not fit the schema
 InvalidOptionError     ValueError           the caller gave an option a wrong value
 ClosedError      ValueError           the caller used a closed or aborted writer
+DatasetExistsError     FileExistsError      the caller asked for a new dataset where one is
+CommitConflictError    RuntimeError         another job has changed the dataset meanwhile
+DatasetError           ValueError           files do not fit together, or there are none
 ====================== ==================== ==========================================
 
 I/O exceptions of the caller's own files and file systems are never wrapped.
@@ -23,7 +26,10 @@ from contextlib import contextmanager
 __all__ = [
     "ClosedError",
     "ColumnNotFoundError",
+    "CommitConflictError",
     "CorruptFileError",
+    "DatasetError",
+    "DatasetExistsError",
     "InvalidDataError",
     "InvalidOptionError",
     "LimitExceededError",
@@ -102,6 +108,18 @@ class InvalidOptionError(MosaicError, ValueError):
 
 class ClosedError(MosaicError, ValueError):
     """The writer or file is closed, or a failed batch has aborted it."""
+
+
+class DatasetError(MosaicError, ValueError):
+    """Files do not make up one dataset: none, schemas or partitions that do not fit together."""
+
+
+class DatasetExistsError(MosaicError, FileExistsError):
+    """There is a dataset already where a new one was to be written."""
+
+
+class CommitConflictError(MosaicError, RuntimeError):
+    """Another job has changed, or is changing, the same files; nothing of this job is visible."""
 
 
 @contextmanager

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ from pymosaic.errors import (
 from pymosaic.format import row_group_index, schema_block
 from pymosaic.format.footer import FOOTER_SIZE, Footer
 from pymosaic.kernels.arrow_export import MemoryBudget
+from pymosaic.kernels.catalog import Catalog
 from pymosaic.limits import Limits
 from pymosaic.metadata import FileMetadata
 from pymosaic.projection import Positions, resolve_columns
@@ -60,15 +62,34 @@ class _Bytes:
         return views
 
 
-def _open(source: Source, limits: Limits) -> tuple[Footer, FileParts]:
-    """Read and check everything but the buckets."""
+@dataclass(frozen=True, slots=True)
+class FileEnd:
+    """The end of a file as it was read; only the footer is parsed."""
+
+    footer: Footer
+    tail: memoryview
+    tail_start: int
+
+    @property
+    def schema_block(self) -> memoryview:
+        """The bytes of the schema block."""
+        start, stop = self.footer.schema_offset, self.footer.index_offset
+        return self.tail[start - self.tail_start : stop - self.tail_start]
+
+    @property
+    def row_group_index(self) -> memoryview:
+        """The bytes of the row group index."""
+        return self.tail[self.footer.index_offset - self.tail_start : -FOOTER_SIZE]
+
+
+def read_end(source: Source, limits: Limits) -> FileEnd:
+    """Read footer, index and schema block: in one read, or in two where they are large."""
     tail_size = min(source.size, max(source.tail_bytes, FOOTER_SIZE))
     tail_start = source.size - tail_size
     tail = memoryview(source.read(tail_start, tail_size))
     footer = Footer.parse(tail, source.size)
-    index_end = source.size - FOOTER_SIZE
     for structure, size in (
-        ("row group index", index_end - footer.index_offset),
+        ("row group index", source.size - FOOTER_SIZE - footer.index_offset),
         ("schema block", footer.index_offset - footer.schema_offset),
     ):
         if size > limits.max_index_bytes:
@@ -80,24 +101,29 @@ def _open(source: Source, limits: Limits) -> tuple[Footer, FileParts]:
         head = source.read(footer.schema_offset, tail_start - footer.schema_offset)
         tail = memoryview(b"".join((head, tail)))
         tail_start = footer.schema_offset
-    catalog = schema_block.parse(
-        tail[footer.schema_offset - tail_start : footer.index_offset - tail_start],
-        footer.compressed,
-        limits,
-    )
+    return FileEnd(footer, tail, tail_start)
+
+
+def check_buckets(footer: Footer, catalog: Catalog) -> None:
+    """Footer and schema block must agree."""
     if catalog.num_buckets != footer.num_buckets:
         raise CorruptFileError(
             f"the footer has {footer.num_buckets} buckets, the schema block {catalog.num_buckets}",
             structure="footer",
             offset=16,
         )
+
+
+def _open(source: Source, limits: Limits) -> tuple[Footer, FileParts]:
+    """Read and check everything but the buckets."""
+    end = read_end(source, limits)
+    footer = end.footer
+    catalog = schema_block.parse(end.schema_block, footer.compressed, limits)
+    check_buckets(footer, catalog)
     index = row_group_index.parse(
-        tail[footer.index_offset - tail_start : index_end - tail_start],
-        catalog,
-        footer.num_row_groups,
-        footer.schema_offset,
+        end.row_group_index, catalog, footer.num_row_groups, footer.schema_offset
     )
-    fetch = _Bytes(source, tail, tail_start).fetch
+    fetch = _Bytes(source, end.tail, end.tail_start).fetch
     return footer, FileParts(catalog, index, footer.compressed, limits, fetch)
 
 

@@ -38,7 +38,7 @@ from typing import Any, Protocol, TypeAlias
 from pymosaic.errors import ClosedError
 from pymosaic.source import check_ability, check_binary, check_regular, resolve_location
 
-__all__ = ["Sink", "SinkLike", "SupportsWrite", "open_sink"]
+__all__ = ["Sink", "SinkLike", "SupportsWrite", "open_sink", "sync_directory"]
 
 _BUFFER_BYTES = 1 << 20
 _SPOOL_BYTES = 64 << 20
@@ -170,7 +170,7 @@ class _LocalSink(Sink):
         os.replace(self._temporary, self._target)
         self._discard_once.detach()
         os.close(self._descriptor)
-        _sync_directory(os.path.dirname(self._target))
+        sync_directory(os.path.dirname(self._target))
 
     def _discard(self) -> None:
         self._pending.clear()
@@ -228,7 +228,8 @@ def _discard_temporary(descriptor: int, temporary: str, owner: int) -> None:
             os.unlink(temporary)
 
 
-def _sync_directory(directory: str) -> None:
+def sync_directory(directory: str) -> None:
+    """Make a rename into a directory durable, where the file system can."""
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except PermissionError:

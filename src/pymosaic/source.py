@@ -326,18 +326,20 @@ class _NativeFileSource(Source):
 class _FsspecSource(Source):
     """A path in an fsspec file system: one ranged request per read, no read-ahead."""
 
-    def __init__(self, name: str, path: str, filesystem: Any) -> None:
+    def __init__(self, name: str, path: str, filesystem: Any, size: int | None) -> None:
         self._path = path
         self._filesystem = filesystem
         # Only the asynchronous file systems promise to be thread-safe.
         self._lock = nullcontext() if filesystem.async_impl else threading.Lock()
-        information = filesystem.info(path)
-        if information.get("type") == "directory":
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
-        if information.get("size") is None:
+        if size is None:
+            information = filesystem.info(path)
+            if information.get("type") == "directory":
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+            size = information.get("size")
+        if size is None:
             raise io.UnsupportedOperation(f"{name}: the file system does not tell the file's size")
         _tune_for_latency(self)
-        super().__init__(name, information["size"])
+        super().__init__(name, size)
 
     def _read_once(self, offset: int, length: int) -> bytes:
         with self._lock:
@@ -364,7 +366,7 @@ SourceLike: TypeAlias = (
 )
 
 
-def open_source(source: SourceLike, filesystem: object = None) -> Source:
+def open_source(source: SourceLike, filesystem: object = None, size: int | None = None) -> Source:
     """Open whatever holds a file's bytes.
 
     Parameters
@@ -375,6 +377,8 @@ def open_source(source: SourceLike, filesystem: object = None) -> Source:
         position may move. Bytes are not copied. A :class:`Source` is returned as it is.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
         Where a path lies.
+    size : int, optional
+        The file's size, if a listing has told it: spares some file systems a request.
 
     Returns
     -------
@@ -387,7 +391,7 @@ def open_source(source: SourceLike, filesystem: object = None) -> Source:
     (6, b'sai')
     """
     if isinstance(source, str | os.PathLike):
-        return _open_location(resolve_location(source, filesystem))
+        return _open_location(resolve_location(source, filesystem), size)
     if filesystem is not None:
         raise TypeError(f"filesystem= goes with a path, not with {type(source).__name__}")
     if isinstance(source, Source):
@@ -404,12 +408,12 @@ def open_source(source: SourceLike, filesystem: object = None) -> Source:
     )
 
 
-def _open_location(location: Location) -> Source:
+def _open_location(location: Location, size: int | None) -> Source:
     name, path, filesystem = location.name, location.path, location.filesystem
     if filesystem is None:
         return _LocalSource(name, path)
     if location.is_fsspec:
-        return _FsspecSource(name, path, filesystem)
+        return _FsspecSource(name, path, filesystem, size)
     return _NativeFileSource(filesystem.open_input_file(path), name, owned=True)
 
 

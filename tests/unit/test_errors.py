@@ -23,6 +23,9 @@ PLAIN = [
     pymosaic.InvalidDataError,
     pymosaic.InvalidOptionError,
     pymosaic.ClosedError,
+    pymosaic.CommitConflictError,
+    pymosaic.DatasetError,
+    pymosaic.DatasetExistsError,
 ]
 
 
@@ -36,6 +39,9 @@ PLAIN = [
         (pymosaic.InvalidDataError, ValueError),
         (pymosaic.InvalidOptionError, ValueError),
         (pymosaic.ClosedError, ValueError),
+        (pymosaic.CommitConflictError, RuntimeError),
+        (pymosaic.DatasetError, ValueError),
+        (pymosaic.DatasetExistsError, FileExistsError),
     ],
 )
 def test_every_error_is_a_mosaic_error_and_the_builtin_that_it_is(

@@ -1,5 +1,8 @@
 """The row group index: bytes -> flat arrays."""
 
+import numpy as np
+import numpy.typing as npt
+
 from pymosaic.kernels.catalog import Catalog
 
 class RowGroupIndex:
@@ -14,6 +17,11 @@ class RowGroupIndex:
 
     def compressed_size(self, row_group: int) -> int:
         """Bytes of a row group's buckets on disk."""
+
+    def bucket_sizes(
+        self, row_group: int, num_buckets: int
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Compressed and raw size of every bucket, as two arrays; both 0 where it is not stored."""
 
     def entry(self, row_group: int, bucket: int) -> tuple[int, int, int] | None:
         """``(offset, compressed size, raw size)`` of a bucket; None where it is not stored."""

@@ -12,6 +12,8 @@ from pymosaic.kernels.primitives cimport (
 
 import operator
 
+import numpy as np
+
 cdef const char* STRUCTURE = b"row group index"
 cdef enum:
     # The least a row group takes: row count, bucket count, statistics count.
@@ -85,6 +87,18 @@ cdef class RowGroupIndex:
         for i in range(self.entry_starts[index], self.entry_starts[index + 1]):
             total += self.entries[i].compressed_size
         return total
+
+    def bucket_sizes(self, row_group, int64_t num_buckets):
+        """Compressed and raw size of every bucket, as two arrays; both 0 where it is not stored."""
+        cdef int64_t index = self.check(row_group), i
+        compressed = np.zeros(num_buckets, dtype=np.int64)
+        raw = np.zeros(num_buckets, dtype=np.int64)
+        cdef int64_t[::1] compressed_out = compressed, raw_out = raw
+        for i in range(self.entry_starts[index], self.entry_starts[index + 1]):
+            if self.entries[i].bucket < num_buckets:
+                compressed_out[self.entries[i].bucket] = self.entries[i].compressed_size
+                raw_out[self.entries[i].bucket] = self.entries[i].raw_size
+        return compressed, raw
 
     def entry(self, row_group, uint32_t bucket):
         """``(offset, compressed size, raw size)`` of a bucket; None where it is not stored."""

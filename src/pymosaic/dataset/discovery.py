@@ -1,0 +1,209 @@
+"""Which files a dataset has: directories, patterns and lists, hidden names, job records.
+
+::
+
+    directory ─► snapshot (records and one listing) ─► visible files, sorted by path
+    pattern   ─► its directory without wildcards, as above ─► those that match
+    file      ─► as it is
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pymosaic.dataset.partitioning import Partition, split_partition
+from pymosaic.dataset.records import list_record_names, take_snapshot
+from pymosaic.dataset.storage import Storage, open_storage
+from pymosaic.errors import InvalidOptionError
+from pymosaic.source import Location, resolve_location
+
+__all__ = ["DataFile", "DatasetSource", "Discovery", "discover"]
+
+DatasetSource: TypeAlias = (
+    str | os.PathLike[str] | list[str | os.PathLike[str]] | tuple[str | os.PathLike[str], ...]
+)
+
+_WILDCARD = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file of a dataset, before it is opened.
+
+    Parameters
+    ----------
+    path : str
+        As its file system knows it.
+    size : int or None
+        From a listing.
+    partition : tuple of (str, value)
+        Keys and values of its directories; as text until all files and so their types are known.
+    """
+
+    path: str
+    size: int | None
+    partition: Partition
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """What was found: files by path, the file system that they are in, and their base."""
+
+    files: tuple[DataFile, ...]
+    filesystem: Any
+    base: str
+
+
+def discover(source: DatasetSource, filesystem: object, hive: bool) -> Discovery:
+    """Find the files that ``source`` means; each appears once, in the order of paths.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a path does not exist.
+    InvalidOptionError
+        If entries of a list lie in different file systems.
+    """
+    entries = _check_source(source)
+    found: dict[str, DataFile] = {}
+    locations = [resolve_location(entry, filesystem) for entry in entries]
+    first = locations[0]
+    for location in locations:
+        if location.filesystem is not first.filesystem and location.filesystem != first.filesystem:
+            raise InvalidOptionError(
+                f"source: {first.name} and {location.name} lie in different file systems"
+            )
+        for file in _find(location, hive):
+            found.setdefault(file.path, file)
+    files = tuple(found[path] for path in sorted(found))
+    base = first.path if len(locations) == 1 else os.path.commonpath([x.path for x in locations])
+    return Discovery(files, first.filesystem, base)
+
+
+def _check_source(source: DatasetSource) -> list[str | os.PathLike[str]]:
+    if isinstance(source, str | os.PathLike):
+        return [source]
+    if isinstance(source, Iterable):
+        entries = list(source)
+        if entries and all(isinstance(entry, str | os.PathLike) for entry in entries):
+            return entries
+    raise InvalidOptionError(
+        f"source must be a directory, a pattern, a file or a list of those, got {source!r}"
+    )
+
+
+def _find(location: Location, hive: bool) -> list[DataFile]:
+    if location.filesystem is None:
+        if os.path.isdir(location.path):
+            return _list_directory(location, location.path, hive)
+        if os.path.lexists(location.path):
+            return [_single(location.path, hive)]
+    elif location.path.endswith(".mosaic") and _is_file(location):
+        return [_single(location.path, hive)]
+    wildcard = _WILDCARD.search(location.path)
+    if wildcard is not None:
+        return _list_matches(location, location.path, wildcard.start(), hive)
+    if location.filesystem is not None:
+        files = _list_directory(location, location.path, hive)
+        if files or not _is_file(location):
+            return files
+        return [_single(location.path, hive)]
+    raise FileNotFoundError(2, "No such file or directory", location.name)
+
+
+def _is_file(location: Location) -> bool:
+    if location.is_fsspec:
+        return bool(location.filesystem.isfile(location.path))
+    return bool(location.filesystem.get_file_info(location.path).is_file)
+
+
+def _single(path: str, hive: bool) -> DataFile:
+    """A file that was named; the ``key=value`` directories right above it are its partition."""
+    directories: list[str] = []
+    if hive:
+        for directory in reversed(path.split("/")[:-1]):
+            if "=" not in directory:
+                break
+            directories.insert(0, directory)
+    return DataFile(path, None, split_partition(directories))
+
+
+def _list_directory(location: Location, directory: str, hive: bool) -> list[DataFile]:
+    storage = open_storage(directory, location.filesystem)
+    return [
+        DataFile(
+            storage.full_path(path),
+            size,
+            split_partition(path.split("/")[:-1]) if hive else (),
+        )
+        for path, size in _visible(storage, location.filesystem)
+    ]
+
+
+def _visible(storage: Storage, filesystem: Any) -> list[tuple[str, int]]:
+    """The files below a directory that are part of a dataset.
+
+    A partition's directory lies inside a dataset whose job records are further up.
+    """
+    above = storage.base.split("/")
+    inner = len(above)
+    while inner > 1 and "=" in above[inner - 1]:
+        inner -= 1
+    if inner < len(above):
+        outer = open_storage("/".join(above[:inner]), filesystem)
+        if list_record_names(outer):
+            prefix = "/".join(above[inner:]) + "/"
+            return [
+                (entry.path[len(prefix) :], entry.size)
+                for entry in take_snapshot(outer).files
+                if entry.path.startswith(prefix)
+            ]
+    return [(entry.path, entry.size) for entry in take_snapshot(storage).files]
+
+
+def _list_matches(location: Location, pattern: str, wildcard: int, hive: bool) -> list[DataFile]:
+    directory = pattern[: pattern.rfind("/", 0, wildcard) + 1]
+    matches = _translate(pattern[len(directory) :]).fullmatch
+    storage = open_storage(directory or ".", location.filesystem)
+    files = []
+    for path, size in _visible(storage, location.filesystem):
+        if matches(path):
+            full = directory + path
+            files.append(DataFile(full, size, _single(full, hive).partition))
+    return files
+
+
+def _translate(pattern: str) -> re.Pattern[str]:
+    """A regular expression for paths; a pattern that a directory matches takes all in it."""
+    parts = []
+    segments = [segment for segment in pattern.split("/") if segment]
+    for number, segment in enumerate(segments):
+        last = number == len(segments) - 1
+        if segment == "**":
+            parts.append(".+" if last else "(?:.+/)?")
+        else:
+            parts.append(_translate_segment(segment) + ("" if last else "/"))
+    return re.compile("".join(parts) + "(?:/.*)?", re.DOTALL)
+
+
+def _translate_segment(segment: str) -> str:
+    result = ""
+    index = 0
+    while index < len(segment):
+        character = segment[index]
+        index += 1
+        if character == "*":
+            result += "[^/]*"
+        elif character == "?":
+            result += "[^/]"
+        elif character == "[" and (end := segment.find("]", index + 1)) > 0:
+            inside = segment[index:end].replace("\\", "\\\\")
+            result += f"[^{inside[1:]}]" if inside[0] == "!" else f"[{inside}]"
+            index = end + 1
+        else:
+            result += re.escape(character)
+    return result

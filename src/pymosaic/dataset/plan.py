@@ -1,0 +1,266 @@
+"""(file heads, columns, filter) -> pieces to read. Pure: no I/O, no threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pymosaic.dataset.heads import FileHead
+from pymosaic.dataset.partitioning import Partition
+from pymosaic.filters import Filter, Predicate
+from pymosaic.kernels.catalog import Catalog
+from pymosaic.statistics import ColumnStatistics, make_statistics
+
+__all__ = [
+    "BucketShares",
+    "FilePlan",
+    "Piece",
+    "RowGroupPlan",
+    "ScanPlan",
+    "Share",
+    "excluded",
+    "make_pieces",
+    "plan_file",
+    "residual_filter",
+    "row_group_statistics",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Row groups of one file, to be read together.
+
+    Parameters
+    ----------
+    path : str
+        The file, as its file system knows it.
+    row_groups : tuple of int
+        Which of its row groups, ascending.
+    num_rows : int
+        Rows in them, before filtering.
+    num_bytes : int
+        Compressed bytes of the wanted columns and those of the filter. A paged bucket, of which
+        only the wanted columns are read, counts in proportion to their number.
+    partition : tuple of (str, value)
+        Values of the partition columns.
+    """
+
+    path: str
+    row_groups: tuple[int, ...]
+    num_rows: int
+    num_bytes: int
+    partition: Partition = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How much there is, and how much of it is to be read."""
+
+    total: int
+    to_read: int
+
+    @property
+    def pruned(self) -> int:
+        """What is not read."""
+        return self.total - self.to_read
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPlan:
+    """What a scan reads.
+
+    Parameters
+    ----------
+    pieces : tuple of Piece
+        In the order of the result's rows.
+    files : Share
+        Files; those outside are pruned by their partition, or have no row group left.
+    row_groups, buckets : Share
+        Of the files that partition values do not prune.
+    bytes : Share
+        Sizes of all files, and the bytes of the pieces.
+    """
+
+    pieces: tuple[Piece, ...]
+    files: Share
+    row_groups: Share
+    buckets: Share
+    bytes: Share
+
+    @property
+    def num_rows(self) -> int:
+        """Rows in the pieces, before filtering."""
+        return sum(piece.num_rows for piece in self.pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroupPlan:
+    """One row group to read."""
+
+    row_group: int
+    num_rows: int
+    num_bytes: int
+    num_buckets: int
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlan:
+    """The row groups of one file that a scan reads."""
+
+    path: str
+    partition: Partition
+    row_groups: tuple[RowGroupPlan, ...]
+
+    @property
+    def num_rows(self) -> int:
+        """Rows before filtering."""
+        return sum(item.num_rows for item in self.row_groups)
+
+    def first_rows(self, limit: int) -> FilePlan:
+        """The row groups that hold the first rows."""
+        kept = []
+        for item in self.row_groups:
+            if limit <= 0:
+                break
+            kept.append(item)
+            limit -= item.num_rows
+        return FilePlan(self.path, self.partition, tuple(kept))
+
+
+def residual_filter(
+    row_filter: Filter, constants: Mapping[str, pa.Scalar]
+) -> tuple[bool, Filter | None]:
+    """What is left of a filter where some columns hold one value throughout.
+
+    Returns
+    -------
+    (bool, Filter or None)
+        Whether any row can pass, and what must still be tested (None: all rows pass).
+    """
+    left = []
+    for group in row_filter.conjunctions:
+        open_tests = []
+        for predicate in group:
+            constant = constants.get(predicate.column)
+            if constant is None:
+                open_tests.append(predicate)
+            elif not _passes(predicate, constant):
+                break
+        else:
+            if not open_tests:
+                return True, None
+            left.append(tuple(open_tests))
+    return bool(left), Filter(tuple(left)) if left else None
+
+
+def _passes(predicate: Predicate, constant: pa.Scalar) -> bool:
+    verdict = predicate.mask(pa.array([constant.as_py()], constant.type))[0]
+    return verdict.as_py() is True
+
+
+def row_group_statistics(
+    head: FileHead, row_group: int, name: str, arrow_type: pa.DataType
+) -> ColumnStatistics | None:
+    """Statistics of one column, or None where the file has none."""
+    position = head.catalog.find(name)
+    entry = None if position < 0 else head.index.find_statistic(row_group, position)
+    if entry is None:
+        return None
+    num_rows = head.index.row_count(row_group)
+    return make_statistics(arrow_type, entry[1], num_rows, *entry[2:])
+
+
+class BucketShares:
+    """How much of each bucket a set of columns needs."""
+
+    def __init__(self, catalog: Catalog, selections: Sequence[npt.NDArray[np.int64]]) -> None:
+        self.num_buckets = catalog.num_buckets
+        positions = np.unique(np.concatenate(selections))
+        buckets = positions * self.num_buckets // max(1, catalog.num_columns)
+        wanted = np.bincount(buckets, minlength=self.num_buckets)
+        starts = np.arange(self.num_buckets + 1, dtype=np.int64) * catalog.num_columns
+        sizes = np.diff(-(-starts // self.num_buckets))
+        self._wanted = wanted > 0
+        self._share = wanted / np.maximum(sizes, 1)
+
+    def measure(self, head: FileHead, row_group: int) -> tuple[int, int]:
+        """Number of buckets and compressed bytes to read from a row group."""
+        compressed, raw = head.index.bucket_sizes(row_group, self.num_buckets)
+        stored = self._wanted & (compressed > 0)
+        share = np.where(raw == 0, self._share, 1.0)
+        return int(stored.sum()), int(np.ceil(compressed * share)[stored].sum())
+
+
+def plan_file(
+    head: FileHead,
+    path: str,
+    partition: Partition,
+    shares: BucketShares,
+    excludes: Callable[[int], bool],
+) -> FilePlan:
+    """Choose the row groups of one file that may hold rows.
+
+    Parameters
+    ----------
+    head : FileHead
+    path, partition
+        As they shall stand in the pieces.
+    shares : BucketShares
+        Of the wanted columns and those of the filter.
+    excludes : callable
+        Tells that no row of a row group passes the filter.
+    """
+    row_groups = []
+    for row_group in range(head.index.num_row_groups):
+        num_rows = head.index.row_count(row_group)
+        if num_rows == 0 or excludes(row_group):
+            continue
+        num_buckets, num_bytes = shares.measure(head, row_group)
+        row_groups.append(RowGroupPlan(row_group, num_rows, num_bytes, num_buckets))
+    return FilePlan(path, partition, tuple(row_groups))
+
+
+def excluded(
+    head: FileHead, row_group: int, row_filter: Filter, types: Mapping[str, pa.DataType]
+) -> bool:
+    """Whether statistics tell that no row of a row group passes.
+
+    ``types`` are the file's own types of the columns whose statistics may be used.
+    """
+
+    def statistics(name: str) -> ColumnStatistics | None:
+        arrow_type = types.get(name)
+        if arrow_type is None:
+            return None
+        return row_group_statistics(head, row_group, name, arrow_type)
+
+    return row_filter.excludes(statistics, head.index.row_count(row_group))
+
+
+def make_pieces(files: Iterable[FilePlan], max_bytes: int) -> Iterable[Piece]:
+    """Cut files into pieces of at most ``max_bytes``, or one row group where that is more."""
+    for file in files:
+        run: list[RowGroupPlan] = []
+        size = 0
+        for row_group in file.row_groups:
+            if run and size + row_group.num_bytes > max_bytes:
+                yield _piece(file, run)
+                run, size = [], 0
+            run.append(row_group)
+            size += row_group.num_bytes
+        if run:
+            yield _piece(file, run)
+
+
+def _piece(file: FilePlan, run: list[RowGroupPlan]) -> Piece:
+    return Piece(
+        file.path,
+        tuple(item.row_group for item in run),
+        sum(item.num_rows for item in run),
+        sum(item.num_bytes for item in run),
+        file.partition,
+    )

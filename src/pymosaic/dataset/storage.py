@@ -1,0 +1,310 @@
+"""The directory that a dataset lives in: the few operations that all file systems share.
+
+Paths are relative to the base and use ``/``. A listing of an object store is one request (for each
+thousand names); a directory that does not exist lists as empty.
+"""
+
+from __future__ import annotations
+
+import abc
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pymosaic.sink import open_sink, sync_directory
+from pymosaic.source import Location, open_source, resolve_location
+
+__all__ = ["Entry", "Storage", "open_storage"]
+
+_PARALLEL_REQUESTS = 16
+_MOVE_ATTEMPTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file: its path below the base, its size, and when it was last changed (Unix time)."""
+
+    path: str
+    size: int
+    modified: float | None
+
+
+class Storage(abc.ABC):
+    """A base directory in a file system. Picklable, and safe to share between threads.
+
+    Attributes
+    ----------
+    name : str
+        The base as the user gave it, for messages.
+    base : str
+        The base as its file system knows it.
+    filesystem : object
+        What the functions of this package take as ``filesystem``; None for the local one.
+    moves : bool
+        Whether a file can be moved at no cost; object stores would copy it.
+    one_listing : bool
+        Whether one listing of everything is cheaper than one of a directory within.
+    """
+
+    moves: bool = False
+    one_listing: bool = True
+
+    def __init__(self, location: Location) -> None:
+        self.name = location.name
+        self.base = location.path.rstrip("/") or location.path
+        self.filesystem = location.filesystem
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    def full_path(self, path: str) -> str:
+        """A path below the base, for functions that take ``filesystem`` too."""
+        return f"{self.base.rstrip('/')}/{path}" if path else self.base
+
+    @abc.abstractmethod
+    def list_files(
+        self, directory: str = "", recursive: bool = True, skip: Callable[[str], bool] | None = None
+    ) -> list[Entry]:
+        """All files below a directory, or in it, in no order, but for paths to skip."""
+
+    @abc.abstractmethod
+    def _delete(self, path: str) -> None:
+        """Delete a file; FileNotFoundError where there is none."""
+
+    @abc.abstractmethod
+    def _move(self, source: str, target: str) -> None:
+        """Move a file, over what is at the target, into a directory that may not exist."""
+
+    def sync(self, directories: Iterable[str]) -> None:  # noqa: B027  (object stores need none)
+        """Make moves into these directories durable."""
+
+    @abc.abstractmethod
+    def remove_tree(self, directory: str) -> None:
+        """Delete a directory and all in it, if it exists."""
+
+    @abc.abstractmethod
+    def remove_empty(self, directory: str) -> None:
+        """Delete a directory if it exists and is empty."""
+
+    def make_directory(self, directory: str) -> None:  # noqa: B027  (object stores need none)
+        """Make a directory and its parents, where a file cannot be written without."""
+
+    def read(self, path: str) -> bytes:
+        """The content of a small file."""
+        source = open_source(self.full_path(path), self.filesystem)
+        try:
+            return bytes(source.read(0, source.size))
+        finally:
+            source.close()
+
+    def write(self, path: str, data: bytes) -> None:
+        """Create a small file, which appears whole or not at all."""
+        sink = open_sink(self.full_path(path), self.filesystem)
+        try:
+            sink.write(data)
+            sink.commit()
+        except BaseException:
+            sink.abort()
+            raise
+
+    def delete(self, path: str) -> None:
+        """Delete a file if it exists."""
+        with suppress(FileNotFoundError):
+            self._delete(path)
+
+    def delete_many(self, paths: Iterable[str]) -> None:
+        """Delete files, those that exist."""
+        for _ in self._each(self.delete, paths):
+            pass
+
+    def move_many(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Move files to their targets."""
+        for _ in self._each(lambda pair: self._move(*pair), pairs):
+            pass
+
+    def read_many(self, paths: Iterable[str]) -> list[bytes]:
+        """The contents of small files."""
+        return list(self._each(self.read, paths))
+
+    def _each(self, function: Any, items: Iterable[Any]) -> Iterator[Any]:
+        items = list(items)
+        if self.filesystem is None or len(items) < 2:
+            yield from map(function, items)
+            return
+        pool = ThreadPoolExecutor(min(_PARALLEL_REQUESTS, len(items)), "pymosaic-request")
+        try:
+            yield from pool.map(function, items)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+class _LocalStorage(Storage):
+    moves = True
+    one_listing = False
+
+    def list_files(
+        self, directory: str = "", recursive: bool = True, skip: Callable[[str], bool] | None = None
+    ) -> list[Entry]:
+        entries: list[Entry] = []
+        pending = [directory]
+        while pending:
+            below = pending.pop()
+            try:
+                listing = list(os.scandir(self.full_path(below)))
+            except FileNotFoundError:
+                continue
+            for item in listing:
+                path = f"{below}/{item.name}" if below else item.name
+                if skip is not None and skip(path):
+                    continue
+                if item.is_dir():
+                    if recursive:
+                        pending.append(path)
+                    continue
+                with suppress(FileNotFoundError):
+                    status = item.stat()
+                    entries.append(Entry(path, status.st_size, status.st_mtime))
+        return entries
+
+    def _delete(self, path: str) -> None:
+        os.unlink(self.full_path(path))
+
+    def _move(self, source: str, target: str) -> None:
+        for _ in range(_MOVE_ATTEMPTS):
+            # Another job may remove the directory again while it is empty.
+            os.makedirs(os.path.dirname(self.full_path(target)), exist_ok=True)
+            with suppress(FileNotFoundError):
+                os.replace(self.full_path(source), self.full_path(target))
+                return
+        os.replace(self.full_path(source), self.full_path(target))
+
+    def sync(self, directories: Iterable[str]) -> None:
+        for directory in directories:
+            sync_directory(self.full_path(directory))
+
+    def remove_tree(self, directory: str) -> None:
+        shutil.rmtree(self.full_path(directory), ignore_errors=True)
+
+    def remove_empty(self, directory: str) -> None:
+        with suppress(OSError):  # it is not there, or not empty
+            os.rmdir(self.full_path(directory))
+
+    def make_directory(self, directory: str) -> None:
+        os.makedirs(self.full_path(directory), exist_ok=True)
+
+
+class _ArrowStorage(Storage):
+    """A pyarrow file system; HDFS is the one that moves files."""
+
+    def __init__(self, location: Location) -> None:
+        super().__init__(location)
+        self.moves = self.filesystem.type_name == "hdfs"
+
+    def list_files(
+        self, directory: str = "", recursive: bool = True, skip: Callable[[str], bool] | None = None
+    ) -> list[Entry]:
+        from pyarrow.fs import FileSelector, FileType
+
+        root = self.full_path(directory)
+        selector = FileSelector(root, allow_not_found=True, recursive=recursive)
+        start = len(self.base.rstrip("/")) + 1
+        return [
+            Entry(
+                found.path[start:],
+                found.size,
+                None if found.mtime_ns is None else found.mtime_ns / 1e9,
+            )
+            for found in self.filesystem.get_file_info(selector)
+            if found.type == FileType.File and not (skip and skip(found.path[start:]))
+        ]
+
+    def _delete(self, path: str) -> None:
+        self.filesystem.delete_file(self.full_path(path))
+
+    def write(self, path: str, data: bytes) -> None:
+        if not self.moves:
+            super().write(path, data)
+            return
+        directory, _, name = path.rpartition("/")
+        temporary = f"{directory}/.{name}.tmp-{secrets.token_hex(8)}"
+        super().write(temporary, data)
+        self._move(temporary, path)
+
+    def _move(self, source: str, target: str) -> None:
+        self.make_directory(target.rpartition("/")[0])
+        self.filesystem.move(self.full_path(source), self.full_path(target))
+
+    def remove_tree(self, directory: str) -> None:
+        with suppress(FileNotFoundError):
+            self.filesystem.delete_dir(self.full_path(directory))
+
+    def remove_empty(self, directory: str) -> None:
+        if self.moves and not self.list_files(directory):
+            self.remove_tree(directory)
+
+    def make_directory(self, directory: str) -> None:
+        # An object store needs none, and would keep an empty object for it.
+        if self.moves:
+            self.filesystem.create_dir(self.full_path(directory), recursive=True)
+
+
+class _FsspecStorage(Storage):
+    """An fsspec file system, used as an object store whatever it is."""
+
+    def list_files(
+        self, directory: str = "", recursive: bool = True, skip: Callable[[str], bool] | None = None
+    ) -> list[Entry]:
+        root = self.full_path(directory)
+        self.filesystem.invalidate_cache()
+        found = self.filesystem.find(root, maxdepth=None if recursive else 1, detail=True)
+        start = len(self.filesystem._strip_protocol(self.base).rstrip("/")) + 1
+        return [
+            Entry(path[start:], information["size"] or 0, _modified(information))
+            for path, information in found.items()
+            if len(path) > start and not (skip and skip(path[start:]))
+        ]
+
+    def _delete(self, path: str) -> None:
+        self.filesystem.rm_file(self.full_path(path))
+
+    def _move(self, source: str, target: str) -> None:
+        self.filesystem.mv(self.full_path(source), self.full_path(target))
+
+    def remove_tree(self, directory: str) -> None:
+        self.delete_many(entry.path for entry in self.list_files(directory))
+
+    def remove_empty(self, directory: str) -> None:
+        """Nothing: object stores have no directories."""
+
+
+def _modified(information: dict[str, Any]) -> float | None:
+    # Each fsspec file system has its own name for it.
+    for key in ("LastModified", "mtime", "last_modified", "updated", "created"):
+        value = information.get(key)
+        if isinstance(value, datetime):
+            return value.timestamp()
+        if isinstance(value, int | float):
+            return float(value)
+    return None
+
+
+def open_storage(base: str | os.PathLike[str], filesystem: object = None) -> Storage:
+    """Find the directory that a path or URI means; nothing is read.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic
+    >>> pymosaic.write_table(pa.table({"n": [1]}), "n.mosaic")
+    >>> [entry.path for entry in open_storage(".").list_files() if entry.path == "n.mosaic"]
+    ['n.mosaic']
+    """
+    location = resolve_location(base, filesystem)
+    if location.filesystem is None:
+        return _LocalStorage(location)
+    return (_FsspecStorage if location.is_fsspec else _ArrowStorage)(location)
