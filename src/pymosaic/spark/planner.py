@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.types import StructType
 
-from pymosaic.spark.reading import MosaicReader
+from pymosaic.spark.reading import MosaicReader, Split, start_worker
 from pymosaic.spark.source import MosaicDataSource
 
 __all__ = ["DriverPlanner"]
@@ -56,6 +56,8 @@ class DriverPlanner:
             source = MosaicDataSource(question["options"])
             return [str(self._reader(source, schema).num_rows).encode()]
         source = self._pickler.loads(base64.b64decode(question["source"]))
+        if source.starts_workers:
+            return [self._pickler.dumps((start_worker, schema)), self._pickler.dumps(Split(()))]
         reader = self._reader(source, schema, last=True)
         command = self._pickler.dumps((reader.batches, schema))
         return [command, *(self._pickler.dumps(split) for split in reader.partitions())]

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from pymosaic.dataset import Dataset, Piece, ScanTask, open_dataset
+from pymosaic.dataset.dataset import Dataset
+from pymosaic.dataset.plan import Piece
+from pymosaic.dataset.scan_task import ScanTask
 from pymosaic.spark.options import SourceOptions
 from pymosaic.spark.predicates import all_of, decode_literals, translate
 from pymosaic.spark.storage import locate
@@ -19,7 +21,7 @@ from pymosaic.spark.types import arrow_schema, spark_type
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-__all__ = ["BatchReader", "MosaicReader", "Split", "open_relation"]
+__all__ = ["BatchReader", "MosaicReader", "Split", "open_relation", "start_worker"]
 
 # What opening a file costs, in bytes read: a task is not given more small files than it can open
 # in the time in which another reads its share.
@@ -38,7 +40,7 @@ class Split(InputPartition):
 def open_relation(options: SourceOptions) -> Dataset:
     """Open the dataset that the options name."""
     locations, filesystem = locate(options.locations, options.storage)
-    return open_dataset(
+    return Dataset(
         locations if len(locations) > 1 else locations[0],
         filesystem=filesystem,
         partitioning=options.partitioning,
@@ -96,6 +98,13 @@ class BatchReader:
             for name, data_type in zip(self.target.names, self.target.types, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self.target)
+
+
+def start_worker(partitions: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Read nothing; a worker that runs this has imported all that a read needs."""
+    for _ in partitions:
+        pass
+    yield from ()
 
 
 def _cast(column: pa.Array | None, data_type: pa.DataType, num_rows: int) -> pa.Array:
@@ -169,19 +178,16 @@ class MosaicReader(DataSourceReader):
 def _split(pieces: Iterable[Piece], options: SourceOptions) -> list[Split]:
     """Group pieces, in order, to tasks of about equal cost."""
     costs = [(piece, piece.num_bytes + _OPEN_COST) for piece in pieces]
-    parallelism = options.pushed.get("parallelism", _DEFAULT_PARALLELISM)
-    share = -(-sum(cost for _, cost in costs) // max(1, parallelism))
-    capacity = min(options.max_partition_bytes, max(share, _OPEN_COST))
-    splits: list[Split] = []
-    group: list[Piece] = []
-    filled = 0
+    total = sum(cost for _, cost in costs)
+    parallelism = min(options.pushed.get("parallelism", _DEFAULT_PARALLELISM), len(costs))
+    count = max(parallelism, -(-total // options.max_partition_bytes))
+    groups: dict[int, list[Piece]] = {}
+    before = 0
     for piece, cost in costs:
-        if group and filled + cost > capacity:
-            splits.append(Split(tuple(group)))
-            group, filled = [], 0
-        group.append(piece)
-        filled += cost
-    return [*splits, Split(tuple(group))] if group else splits
+        # A piece belongs to the task in whose share its middle lies.
+        groups.setdefault((2 * before + cost) * count // (2 * total), []).append(piece)
+        before += cost
+    return [Split(tuple(group)) for group in groups.values()]
 
 
 def _skip_checks(num_columns: int) -> None:

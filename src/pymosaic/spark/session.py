@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -101,7 +103,6 @@ def _register_plainly(spark: SparkSession) -> None:
 def _register(spark: Any) -> None:
     """Register a source whose questions this process answers, and start workers for it."""
     from pyspark.java_gateway import ensure_callback_server_started
-    from pyspark.sql.udf import _wrap_function
 
     from pymosaic.spark.planner import DriverPlanner
     from pymosaic.spark.source import MosaicDataSource
@@ -111,14 +112,29 @@ def _register(spark: Any) -> None:
     manager = spark._jsparkSession.sessionState().dataSourceManager()
     source_class = _load(context, "MosaicSource")
     ensure_callback_server_started(context._gateway)
-    arguments = context._gateway.new_array(context._jvm.java.lang.Object, 2)
-    arguments[0] = _wrap_function(context, MosaicDataSource)
-    arguments[1] = DriverPlanner()
-    source = source_class.getConstructors()[0].newInstance(arguments)
+    arguments = context._jvm.java.util.ArrayList()
+    arguments.add(_wrapped(context, MosaicDataSource))
+    arguments.add(DriverPlanner())
+    source = source_class.getConstructors()[0].newInstance(arguments.toArray())
     source.register(manager, name)
     if context.master.startswith("local") and context not in _STARTED:
         _STARTED.add(context)
         source.startWorkers(name, min(context.defaultParallelism, _MAX_STARTED))
+
+
+def _wrapped(context: Any, source: type) -> Any:
+    """The source's class as Spark hands it to workers."""
+    from pyspark.sql.udf import _wrap_function
+
+    configured = "PYSPARK_PYTHON" in os.environ or context._conf.contains("spark.pyspark.python")
+    usual = context.pythonExec
+    if not configured and context.master.startswith("local"):
+        # Spark would take whatever `python3` is, which need not have this package.
+        context.pythonExec = sys.executable
+    try:
+        return _wrap_function(context, source)
+    finally:
+        context.pythonExec = usual
 
 
 def _install_rule(spark: Any) -> None:

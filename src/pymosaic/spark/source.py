@@ -32,6 +32,11 @@ class MosaicDataSource(DataSource):
         """Names one scan of one query, if the optimizer rule made it."""
         return self._parsed.pushed.get("scan")
 
+    @property
+    def starts_workers(self) -> bool:
+        """Whether nothing is wanted but that workers start."""
+        return bool(self._parsed.pushed.get("start"))
+
     @classmethod
     def name(cls) -> str:
         """What the source is called in ``format("mosaic")`` and ``USING mosaic``."""
