@@ -13,16 +13,38 @@ import threading
 from collections import OrderedDict
 from typing import Any
 
+import pyarrow as pa
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.types import StructType
 
 from pymosaic.spark.reading import MosaicReader, Split, start_worker
 from pymosaic.spark.source import MosaicDataSource
+from pymosaic.spark.types import spark_types
 
 __all__ = ["DriverPlanner"]
 
 # Scans that were counted and not yet planned; a scan that is forgotten is planned anew.
 _MAX_SCANS = 32
+
+
+def _packed(schema: pa.Schema) -> list[bytes]:
+    """Names and types of columns: reading a wide schema as JSON would take the JVM long.
+
+    The first part has, for each column, the number of its type, the length of its name, and the
+    name; the others are the types.
+    """
+    types = spark_types(schema)
+    numbers: dict[int, int] = {}
+    kinds = []
+    columns = []
+    for name, data_type in zip(schema.names, types, strict=True):
+        number = numbers.get(id(data_type))
+        if number is None:
+            number = numbers[id(data_type)] = len(kinds)
+            kinds.append(data_type.json().encode())
+        encoded = name.encode()
+        columns.append(struct.pack(">ii", number, len(encoded)) + encoded)
+    return [b"".join(columns), *kinds]
 
 
 class DriverPlanner:
@@ -49,8 +71,8 @@ class DriverPlanner:
         kind = question["kind"]
         if kind == "create":
             source = MosaicDataSource(question["options"])
-            schema = b"" if "schema" in question else source.schema().json().encode()
-            return [self._pickler.dumps(source), schema]
+            parts = [] if "schema" in question else _packed(source.arrow_schema())
+            return [self._pickler.dumps(source), *parts]
         schema = StructType.fromJson(json.loads(question["schema"]))
         if kind == "count":
             source = MosaicDataSource(question["options"])

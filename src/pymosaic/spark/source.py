@@ -9,6 +9,7 @@ from pyspark.sql.datasource import DataSource
 from pymosaic.spark.options import SourceOptions
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql.datasource import DataSourceWriter
     from pyspark.sql.types import StructType
 
@@ -44,12 +45,15 @@ class MosaicDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The relation's columns: those of all files, narrowed by the option `columns`."""
-        from pymosaic.spark.reading import open_relation
         from pymosaic.spark.types import spark_schema
 
-        dataset = open_relation(self._parsed)
-        columns = self._parsed.columns
-        return spark_schema(dataset.scan(columns=columns).schema)
+        return spark_schema(self.arrow_schema())
+
+    def arrow_schema(self) -> pa.Schema:
+        """The same as the dataset layer has it."""
+        from pymosaic.spark.reading import open_relation
+
+        return open_relation(self._parsed).scan(columns=self._parsed.columns).schema
 
     def reader(self, schema: StructType) -> MosaicReader:
         """Plan a read of the columns in ``schema``."""

@@ -28,7 +28,7 @@ from pymosaic.errors import UnsupportedFeatureError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["arrow_schema", "check_storable", "spark_schema", "spark_type"]
+__all__ = ["arrow_schema", "check_storable", "spark_schema", "spark_type", "spark_types"]
 
 _TIME_TYPE = getattr(st, "TimeType", None)
 _PLAIN: dict[pa.DataType, st.DataType] = {
@@ -75,8 +75,8 @@ def spark_type(arrow_type: pa.DataType) -> st.DataType | None:
     return None
 
 
-def spark_schema(fields: Iterable[pa.Field]) -> st.StructType:
-    """Spark's schema for the columns of a dataset.
+def spark_types(fields: Iterable[pa.Field]) -> list[st.DataType]:
+    """Spark's types of the columns of a dataset; equal types are one object.
 
     Raises
     ------
@@ -86,17 +86,25 @@ def spark_schema(fields: Iterable[pa.Field]) -> st.StructType:
     known: dict[pa.DataType, st.DataType] = {}
     found = []
     for field in fields:
-        data_type = known.get(field.type)
+        arrow_type = field.type
+        data_type = known.get(arrow_type)
         if data_type is None:
-            data_type = spark_type(field.type)
+            data_type = spark_type(arrow_type)
             if data_type is None:
                 raise UnsupportedFeatureError(
-                    f"column {field.name!r} of type {field.type} has no type in Spark: "
+                    f"column {field.name!r} of type {arrow_type} has no type in Spark: "
                     "read the others, with the option `columns`"
                 )
-            known[field.type] = data_type
-        found.append(st.StructField(field.name, data_type))
-    return st.StructType(found)
+            known[arrow_type] = data_type
+        found.append(data_type)
+    return found
+
+
+def spark_schema(schema: pa.Schema) -> st.StructType:
+    """Spark's schema for the columns of a dataset."""
+    types = spark_types(schema)
+    pairs = zip(schema.names, types, strict=True)
+    return st.StructType([st.StructField(name, data_type) for name, data_type in pairs])
 
 
 def arrow_schema(schema: st.StructType) -> pa.Schema:

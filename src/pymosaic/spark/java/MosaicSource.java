@@ -2,6 +2,8 @@ package pymosaic.spark;
 
 import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HashMap;
 import java.util.Map;
@@ -25,6 +27,8 @@ import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
@@ -106,8 +110,7 @@ public class MosaicSource extends UserDefinedPythonDataSource implements ToLongB
     if (schema.isDefined()) question.put("schema", ((StructType) schema.get()).json());
     byte[][] answer = ask(question);
     if (answer == null) return super.createDataSourceInPython(name, options, schema);
-    StructType found =
-        schema.isDefined() ? (StructType) schema.get() : (StructType) DataType.fromJson(text(answer[1]));
+    StructType found = schema.isDefined() ? (StructType) schema.get() : unpacked(answer);
     return new PythonDataSourceCreationResult(answer[0], found);
   }
 
@@ -157,6 +160,21 @@ public class MosaicSource extends UserDefinedPythonDataSource implements ToLongB
     } catch (Exception e) {
       return null;
     }
+  }
+
+  /** The schema in an answer: part 1 has a type's number and a name for each column. */
+  private static StructType unpacked(byte[][] answer) {
+    DataType[] types = new DataType[answer.length - 2];
+    for (int i = 0; i < types.length; i++) types[i] = DataType.fromJson(text(answer[i + 2]));
+    ByteBuffer columns = ByteBuffer.wrap(answer[1]);
+    ArrayList fields = new ArrayList();
+    while (columns.hasRemaining()) {
+      DataType type = types[columns.getInt()];
+      byte[] name = new byte[columns.getInt()];
+      columns.get(name);
+      fields.add(new StructField(text(name), type, true, Metadata.empty()));
+    }
+    return new StructType((StructField[]) fields.toArray(new StructField[0]));
   }
 
   private static String text(byte[] bytes) {
