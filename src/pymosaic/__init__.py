@@ -29,6 +29,7 @@ __all__ = [
     "ColumnNotFoundError",
     "ColumnStatistics",
     "CommitConflictError",
+    "CompactionReport",
     "CorruptFileError",
     "Dataset",
     "DatasetError",
@@ -38,6 +39,7 @@ __all__ = [
     "InvalidOptionError",
     "LimitExceededError",
     "Limits",
+    "MergeReport",
     "MosaicError",
     "MosaicFile",
     "MosaicWriter",
@@ -47,28 +49,46 @@ __all__ = [
     "ScanPlan",
     "ScanTask",
     "UnsupportedFeatureError",
+    "VacuumReport",
+    "WrittenDataset",
     "__version__",
+    "compact",
     "dataset",
+    "merge",
     "read_metadata",
     "read_schema",
     "read_table",
+    "vacuum",
+    "write_dataset",
     "write_table",
 ]
 
 
 if TYPE_CHECKING:
+    from pymosaic.dataset.compact import CompactionReport, compact
     from pymosaic.dataset.dataset import Dataset, dataset
+    from pymosaic.dataset.merge import MergeReport, merge
     from pymosaic.dataset.plan import Piece, ScanPlan
     from pymosaic.dataset.scan import Scan
     from pymosaic.dataset.scan_task import ScanTask
+    from pymosaic.dataset.vacuum import VacuumReport, vacuum
+    from pymosaic.dataset.write import WrittenDataset, write_dataset
 
 # Imported when first asked for: who reads one file needs none of it.
 _LATE = {
+    "CompactionReport": "pymosaic.dataset.compact",
     "Dataset": "pymosaic.dataset.dataset",
+    "MergeReport": "pymosaic.dataset.merge",
     "Piece": "pymosaic.dataset.plan",
     "Scan": "pymosaic.dataset.scan",
     "ScanPlan": "pymosaic.dataset.plan",
     "ScanTask": "pymosaic.dataset.scan_task",
+    "VacuumReport": "pymosaic.dataset.vacuum",
+    "WrittenDataset": "pymosaic.dataset.write",
+    "compact": "pymosaic.dataset.compact",
+    "merge": "pymosaic.dataset.merge",
+    "vacuum": "pymosaic.dataset.vacuum",
+    "write_dataset": "pymosaic.dataset.write",
 }
 
 

@@ -8,7 +8,7 @@ from numbers import Integral
 
 from pymosaic.errors import InvalidOptionError
 
-__all__ = ["DEFAULT_NUM_BUCKETS", "WriterOptions"]
+__all__ = ["DEFAULT_NUM_BUCKETS", "WriterOptions", "check_int"]
 
 DEFAULT_NUM_BUCKETS = 100
 _U32_MAX = (1 << 32) - 1
@@ -22,7 +22,8 @@ _HUGE_COLUMN = 256 << 20
 _HUGE_BATCH = 1 << 30
 
 
-def _check_int(name: str, value: object, low: int, high: int) -> None:
+def check_int(name: str, value: object, low: int, high: int) -> None:
+    """Refuse what is not a whole number in a range; the message names the option."""
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise InvalidOptionError(f"{name} must be an int, got {value!r}")
     if not low <= int(value) <= high:
@@ -57,13 +58,13 @@ class WriterOptions:
             raise InvalidOptionError(
                 f"compression must be 'zstd' or 'none', got {self.compression!r}"
             )
-        _check_int("compression_level", self.compression_level, _MIN_LEVEL, _MAX_LEVEL)
+        check_int("compression_level", self.compression_level, _MIN_LEVEL, _MAX_LEVEL)
         if self.num_buckets is not None:
-            _check_int("num_buckets", self.num_buckets, 1, _U32_MAX)
-        _check_int("row_group_bytes", self.row_group_bytes, 1, _U64_MAX)
-        _check_int("max_dict_entries", self.max_dict_entries, 0, _U32_MAX)
-        _check_int("max_dict_bytes", self.max_dict_bytes, 0, _U32_MAX)
-        _check_int("page_size_threshold", self.page_size_threshold, 0, _U32_MAX)
+            check_int("num_buckets", self.num_buckets, 1, _U32_MAX)
+        check_int("row_group_bytes", self.row_group_bytes, 1, _U64_MAX)
+        check_int("max_dict_entries", self.max_dict_entries, 0, _U32_MAX)
+        check_int("max_dict_bytes", self.max_dict_bytes, 0, _U32_MAX)
+        check_int("page_size_threshold", self.page_size_threshold, 0, _U32_MAX)
         _check_bool("checksum", self.checksum)
         _check_bool("use_threads", self.use_threads)
         if self.split_batches is not None:

@@ -206,14 +206,26 @@ class MosaicWriter:
     @property
     def estimated_size(self) -> int:
         """About how large the file would be if the writer were closed now."""
-        ratio = _EXPECTED_ZSTD_RATIO if self._compressor else 1.0
-        if self._raw_bytes:
-            ratio = self._compressed_bytes / self._raw_bytes
-        written = self._sink.position - self._start
-        return written + int(self._buffered_bytes * ratio) + _EXPECTED_TAIL_BYTES
+        ratio = self.compression_ratio
+        if ratio is None:
+            ratio = _EXPECTED_ZSTD_RATIO
+        return self.written_bytes + int(self.buffered_bytes * ratio) + _EXPECTED_TAIL_BYTES
 
     @property
-    def _buffered_bytes(self) -> int:
+    def compression_ratio(self) -> float | None:
+        """What compression left of each byte so far; None before the first row group."""
+        if self._compressor is None:
+            return 1.0
+        return self._compressed_bytes / self._raw_bytes if self._raw_bytes else None
+
+    @property
+    def written_bytes(self) -> int:
+        """Bytes of the file so far; after ``close`` its size."""
+        return self._sink.position - self._start
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Serialised bytes of the rows that are not written yet."""
         return self._rows.serialised_bytes + self._bitmap_bytes
 
     def write(self, data: object) -> None:
@@ -229,6 +241,12 @@ class MosaicWriter:
             for batch in _batches(_open_data(data)):
                 self._append(batch)
 
+    def end_row_group(self) -> None:
+        """Write the rows that are buffered as a row group of their own."""
+        self._check_open()
+        with _Aborting(self):
+            self._flush()
+
     def _append(self, batch: pa.RecordBatch) -> None:
         source = self._bind(batch.schema)
         num_rows = batch.num_rows
@@ -243,7 +261,7 @@ class MosaicWriter:
         pieces = self._options.pieces(*measure(source, capsule))
         if pieces == 1:
             self._append_rows(source, capsule, 0, num_rows)
-            if self._buffered_bytes >= self._options.row_group_bytes:
+            if self.buffered_bytes >= self._options.row_group_bytes:
                 self._flush()
             return
         self._flush()

@@ -6,7 +6,7 @@ the *name* of a small file, its record::
     part-<task>-<job>-<number>.mosaic           a data file
     _mosaic/<job>.pending                       the job has begun
     _mosaic/<job>.replacing.json                published: {"adds": […], "removes": […]}
-    _mosaic/<job>.committed.json                the same, what it removed is gone: {…, "removed": […]}
+    _mosaic/<job>.committed.json                published, and removed: {"adds": […], "removed": […]}
     _mosaic/<job>.aborted                       it has given up
     _mosaic/<job>.claim                         it is about to replace files (see claim)
     _mosaic/staging/<job>/…                     its files before they get their final names

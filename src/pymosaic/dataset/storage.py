@@ -10,17 +10,20 @@ import abc
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from pymosaic.sink import open_sink, sync_directory
 from pymosaic.source import Location, open_source, resolve_location
 
 __all__ = ["Entry", "Storage", "open_storage"]
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 _PARALLEL_REQUESTS = 16
 _MOVE_ATTEMPTS = 10
@@ -66,6 +69,10 @@ class Storage(abc.ABC):
     def full_path(self, path: str) -> str:
         """A path below the base, for functions that take ``filesystem`` too."""
         return f"{self.base.rstrip('/')}/{path}" if path else self.base
+
+    def relative_path(self, full_path: str) -> str:
+        """The opposite of :meth:`full_path`."""
+        return full_path[len(self.base.rstrip("/")) + 1 :]
 
     @abc.abstractmethod
     def list_files(
@@ -120,26 +127,24 @@ class Storage(abc.ABC):
 
     def delete_many(self, paths: Iterable[str]) -> None:
         """Delete files, those that exist."""
-        for _ in self._each(self.delete, paths):
-            pass
+        self.each(self.delete, paths)
 
     def move_many(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Move files to their targets."""
-        for _ in self._each(lambda pair: self._move(*pair), pairs):
-            pass
+        self.each(lambda pair: self._move(*pair), pairs)
 
     def read_many(self, paths: Iterable[str]) -> list[bytes]:
         """The contents of small files."""
-        return list(self._each(self.read, paths))
+        return self.each(self.read, paths)
 
-    def _each(self, function: Any, items: Iterable[Any]) -> Iterator[Any]:
+    def each(self, function: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
+        """Call a function for each item; on other file systems than the local one, many at once."""
         items = list(items)
         if self.filesystem is None or len(items) < 2:
-            yield from map(function, items)
-            return
+            return list(map(function, items))
         pool = ThreadPoolExecutor(min(_PARALLEL_REQUESTS, len(items)), "pymosaic-request")
         try:
-            yield from pool.map(function, items)
+            return list(pool.map(function, items))
         finally:
             pool.shutdown(cancel_futures=True)
 

@@ -32,7 +32,7 @@ from pymosaic.kernels import schema_content
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.limits import Limits
 
-__all__ = ["emit", "parse"]
+__all__ = ["content", "emit", "parse"]
 
 _PREFIX = 4
 _STRUCTURE = "schema block"
@@ -40,22 +40,25 @@ _STRUCTURE = "schema block"
 
 def parse(data: bytes | memoryview, compressed: bool, limits: Limits) -> Catalog:
     """Read a schema block, prefix included."""
+    return schema_content.parse(content(data, compressed, limits), limits)
+
+
+def content(data: bytes | memoryview, compressed: bool, limits: Limits) -> bytes | memoryview:
+    """The content of a schema block, which has a prefix and may be compressed."""
     declared_size = int.from_bytes(data[:_PREFIX], "big")
-    content: bytes | memoryview
     if compressed:
-        content = decompress(data[_PREFIX:], declared_size, _STRUCTURE, limits)
-    else:
-        content = data[_PREFIX:]
-        if len(content) != declared_size:
-            raise CorruptFileError(
-                f"declares a size of {declared_size} bytes, but has {len(content)}",
-                structure=_STRUCTURE,
-            )
-    return schema_content.parse(content, limits)
+        return decompress(data[_PREFIX:], declared_size, _STRUCTURE, limits)
+    stored = data[_PREFIX:]
+    if len(stored) != declared_size:
+        raise CorruptFileError(
+            f"declares a size of {declared_size} bytes, but has {len(stored)}",
+            structure=_STRUCTURE,
+        )
+    return stored
 
 
 def emit(catalog: Catalog, compressor: Compressor | None) -> bytes:
     """The schema block of a catalog, prefix included."""
-    content = schema_content.emit(catalog)
-    block = content if compressor is None else compressor.compress(content)
-    return len(content).to_bytes(_PREFIX, "big") + block
+    emitted = schema_content.emit(catalog)
+    block = emitted if compressor is None else compressor.compress(emitted)
+    return len(emitted).to_bytes(_PREFIX, "big") + block

@@ -26,6 +26,12 @@ class RowGroupIndex:
     def entry(self, row_group: int, bucket: int) -> tuple[int, int, int] | None:
         """``(offset, compressed size, raw size)`` of a bucket; None where it is not stored."""
 
+    def extent(self) -> tuple[int, int]:
+        """Where the bytes of all buckets begin and end; 0, 0 where there are none."""
+
+    def shifted(self, distance: int) -> bytes:
+        """The bytes of the index for a file in which all buckets are moved by ``distance``."""
+
     def statistics(self, row_group: int) -> list[tuple[int, int, bytes | None, bytes | None]]:
         """A list of ``(position, null count, min bytes or None, max bytes or None)``."""
 

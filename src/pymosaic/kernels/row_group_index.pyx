@@ -7,7 +7,7 @@ from libc.stdlib cimport free, malloc, qsort, realloc
 
 from pymosaic.kernels.catalog cimport Catalog, Node, has_statistics, kind_width
 from pymosaic.kernels.primitives cimport (
-    Cursor, checked_size, corrupt, load_be64, need, out_of_memory, read_varint,
+    Cursor, checked_size, corrupt, load_be64, need, out_of_memory, read_varint, store_be64,
 )
 
 import operator
@@ -117,6 +117,58 @@ cdef class RowGroupIndex:
             return None
         return (self.entries[low].offset, self.entries[low].compressed_size,
                 self.entries[low].raw_size)
+
+    def extent(self):
+        """Where the bytes of all buckets begin and end; 0, 0 where there are none."""
+        cdef int64_t i, start = 0, end = 0
+        cdef bint found = False
+        for i in range(self.num_entries):
+            if self.entries[i].compressed_size == 0:
+                continue
+            if not found or self.entries[i].offset < start:
+                start = self.entries[i].offset
+            if self.entries[i].offset + self.entries[i].compressed_size > end:
+                end = self.entries[i].offset + self.entries[i].compressed_size
+            found = True
+        return start, end
+
+    def shifted(self, int64_t distance):
+        """The bytes of the index for a file in which all buckets are moved by ``distance``."""
+        cdef const uint8_t[::1] data = self.data
+        shifted = bytearray(data)
+        if not shifted:
+            return b""
+        cdef uint8_t[::1] out = shifted
+        cdef Cursor cursor
+        cdef uint32_t count, number, i
+        cdef int64_t index, stat, place, offset
+        cursor.data = &data[0]
+        cursor.size = data.shape[0]
+        cursor.position = 0
+        cursor.structure = STRUCTURE
+        for index in range(self.num_row_groups):
+            read_varint(&cursor, &number)
+            read_varint(&cursor, &count)
+            for i in range(count):
+                read_varint(&cursor, &number)
+                need(&cursor, 8)
+                place = cursor.position
+                cursor.position += 8
+                read_varint(&cursor, &number)
+                offset = 0
+                if number:
+                    offset = <int64_t>load_be64(cursor.data + place) + distance
+                    if offset < 0:
+                        raise ValueError(f"a bucket would be moved to {offset}")
+                store_be64(&out[place], <uint64_t>offset)
+                read_varint(&cursor, &number)
+            read_varint(&cursor, &count)
+            for stat in range(self.stat_starts[index], self.stat_starts[index + 1]):
+                read_varint(&cursor, &number)
+                read_varint(&cursor, &number)
+                if self.stats[stat].maximum_length >= 0:
+                    cursor.position = self.stats[stat].maximum + self.stats[stat].maximum_length
+        return bytes(shifted)
 
     def statistics(self, row_group):
         """A list of ``(position, null count, min bytes or None, max bytes or None)``."""

@@ -1,0 +1,310 @@
+"""Compaction: few large files instead of many small ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from pymosaic.dataset.commit import WriteJob
+from pymosaic.dataset.compaction_plan import CompactionGroup, group_files, summarize_files
+from pymosaic.dataset.dataset import Dataset
+from pymosaic.dataset.merge import merge
+from pymosaic.dataset.rolling import TARGET_FILE_BYTES, PartitionedWriter, WrittenFile
+from pymosaic.dataset.storage import Storage, open_storage
+from pymosaic.errors import CommitConflictError, InvalidOptionError
+from pymosaic.kernels.arrow_source import catalog_from_arrow
+from pymosaic.limits import Limits
+from pymosaic.options import WriterOptions, check_int
+from pymosaic.progress import Meter, Progress
+from pymosaic.reader import MosaicFile
+
+__all__ = ["CompactionReport", "compact", "compact_group", "plan_compaction"]
+
+MIN_ROW_GROUP_BYTES = 8 << 20
+# What is published at once: a killed compaction loses at most this much work.
+_TARGETS_PER_JOB = 16
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionReport:
+    """What a compaction has done.
+
+    Parameters
+    ----------
+    files_before, files_after : int
+        Files of the dataset.
+    files_copied, bytes_copied : int
+        Files, and their bytes, that were glued by copying.
+    files_reencoded, bytes_reencoded : int
+        Files, and their bytes, that were read and written anew.
+    files_written, bytes_written : int
+        What they became.
+    conflicts : int
+        Files that another job replaced meanwhile; they were left to it.
+    """
+
+    files_before: int
+    files_after: int
+    files_copied: int = 0
+    bytes_copied: int = 0
+    files_reencoded: int = 0
+    bytes_reencoded: int = 0
+    files_written: int = 0
+    bytes_written: int = 0
+    conflicts: int = 0
+
+
+def compact(
+    base: str | os.PathLike[str],
+    *,
+    target_file_bytes: int = TARGET_FILE_BYTES,
+    min_row_group_bytes: int = MIN_ROW_GROUP_BYTES,
+    verify: bool = False,
+    filesystem: object = None,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+    **writer_options: Any,
+) -> CompactionReport:
+    """Make few large files of a dataset's many small ones.
+
+    Files with the same schema are glued by copying their bytes, see :func:`pymosaic.merge`. Files
+    are read and written anew only where their schemas differ, or where their row groups are too
+    small to be worth keeping. Rows stay in their partitions. Readers see the dataset as it was or
+    as it is afterwards, and others may add files meanwhile; it may be killed at any point.
+
+    Parameters
+    ----------
+    base : str or path-like
+        The dataset's directory.
+    target_file_bytes : int
+        About how large files become. Those of three quarters of it are left alone.
+    min_row_group_bytes : int
+        Row groups below this, on average in a file, are too small to be copied.
+    verify : bool
+        Check the checksums of what is copied; see :func:`pymosaic.merge`.
+    filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
+        Where ``base``, then a path, is looked up.
+    limits : Limits, optional
+        Caps that the files are held to.
+    progress : callable, optional
+        Called with bytes done, bytes in all and ``"bytes"``.
+    **writer_options
+        For what is written anew, as for :func:`pymosaic.write_table`. By default it has the
+        compression, the number of buckets and the statistics that the files have.
+
+    Returns
+    -------
+    CompactionReport
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic
+    >>> for day in range(5):
+    ...     _ = pymosaic.write_dataset(pa.table({"day": [day]}), "days", mode="append")
+    >>> report = pymosaic.compact("days")
+    >>> report.files_before, report.files_after
+    (5, 1)
+    """
+    limits = Limits() if limits is None else limits
+    storage = open_storage(base, filesystem)
+    num_files, groups = plan_compaction(
+        storage,
+        target_file_bytes=target_file_bytes,
+        min_row_group_bytes=min_row_group_bytes,
+        limits=limits,
+        **writer_options,
+    )
+    report = CompactionReport(num_files, num_files)
+    meter = Meter(progress, sum(group.num_bytes for group in groups), "bytes")
+    for batch in _batches(groups, _TARGETS_PER_JOB * target_file_bytes):
+        report = _compact_batch(
+            storage,
+            batch,
+            report,
+            meter,
+            target_file_bytes=target_file_bytes,
+            verify=verify,
+            limits=limits,
+            **writer_options,
+        )
+    meter.finish()
+    return report
+
+
+def plan_compaction(
+    storage: Storage,
+    *,
+    target_file_bytes: int = TARGET_FILE_BYTES,
+    min_row_group_bytes: int = MIN_ROW_GROUP_BYTES,
+    limits: Limits | None = None,
+    **writer_options: Any,
+) -> tuple[int, list[CompactionGroup]]:
+    """How many files there are, and which to make one of."""
+    check_int("target_file_bytes", target_file_bytes, 1, 1 << 62)
+    check_int("min_row_group_bytes", min_row_group_bytes, 0, 1 << 62)
+    try:
+        options = WriterOptions(**writer_options)
+    except TypeError as error:
+        raise InvalidOptionError(
+            str(error).replace("WriterOptions.__init__()", "compact")
+        ) from None
+    files = summarize_files(
+        storage, limits or Limits(), min_row_group_bytes, options.row_group_bytes
+    )
+    return len(files), group_files(files, target_file_bytes, min_row_group_bytes)
+
+
+def compact_group(
+    job: WriteJob,
+    group: CompactionGroup,
+    task: str | int,
+    *,
+    target_file_bytes: int = TARGET_FILE_BYTES,
+    verify: bool = False,
+    limits: Limits | None = None,
+    meter: Meter | None = None,
+    **writer_options: Any,
+) -> list[WrittenFile]:
+    """Write what a group becomes, as files of a job. Can run anywhere, groups at the same time."""
+    limits = Limits() if limits is None else limits
+    meter = Meter(None, None, "bytes") if meter is None else meter
+    paths = [job.storage.full_path(path) for path in group.files]
+    end = meter.done + group.num_bytes
+    if group.copies:
+        staged = job.file(group.directory, task, 0)
+        glued = merge(
+            paths,
+            staged.write_path,
+            verify=verify,
+            filesystem=job.filesystem,
+            limits=limits,
+            progress=_Part(meter),
+        )
+        written = [WrittenFile(staged, glued.num_rows, glued.num_bytes)]
+    else:
+        written = _reencode(
+            job, group.directory, paths, task, target_file_bytes, limits, writer_options
+        )
+    meter.add(end - meter.done)
+    return written
+
+
+class _Part:
+    """The progress of a part of the work, as that of the whole."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self._done = 0
+
+    def __call__(self, done: int, total: int | None, unit: str, /) -> None:
+        if done > self._done:
+            self._meter.add(done - self._done)
+            self._done = done
+
+
+def _reencode(
+    job: WriteJob,
+    directory: str,
+    paths: list[str],
+    task: str | int,
+    target_file_bytes: int,
+    limits: Limits,
+    writer_options: dict[str, Any],
+) -> list[WrittenFile]:
+    dataset = Dataset(tuple(paths), filesystem=job.filesystem, partitioning=None, limits=limits)
+    options = {**_options_of(paths, dataset.schema, job.filesystem, limits), **writer_options}
+    writer = PartitionedWriter(
+        job,
+        task,
+        dataset.schema,
+        directory=directory,
+        target_file_bytes=target_file_bytes,
+        **options,
+    )
+    try:
+        for batch in dataset.scan().to_batches():
+            writer.write(batch)
+        return writer.close()
+    except BaseException:
+        writer.abort()
+        raise
+
+
+def _options_of(
+    paths: Iterable[str], schema: pa.Schema, filesystem: Any, limits: Limits
+) -> dict[str, Any]:
+    """The options that files were written with, as far as they show."""
+    num_buckets = num_columns = 0
+    compressed = False
+    statistics: set[str] = set()
+    for path in paths:
+        with MosaicFile(path, filesystem=filesystem, limits=limits) as file:
+            compressed |= file.metadata.compression == "zstd"
+            if file.num_columns > num_columns:
+                num_buckets, num_columns = file.num_buckets, file.num_columns
+            if file.num_row_groups:
+                statistics.update(file.statistics(0))
+    # A column that was widened may have become of a type that has none.
+    catalog = catalog_from_arrow(schema, 1)
+    options: dict[str, Any] = {
+        "compression": "zstd" if compressed else "none",
+        "statistics": [x for x in sorted(statistics) if catalog.has_statistics(catalog.find(x))],
+    }
+    # As many buckets as columns says nothing about what was asked for.
+    if 0 < num_buckets < num_columns:
+        options["num_buckets"] = num_buckets
+    return options
+
+
+def _batches(groups: list[CompactionGroup], max_bytes: int) -> Iterator[list[CompactionGroup]]:
+    batch: list[CompactionGroup] = []
+    size = 0
+    for group in groups:
+        batch.append(group)
+        size += group.num_bytes
+        if size >= max_bytes:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _compact_batch(
+    storage: Storage,
+    groups: list[CompactionGroup],
+    report: CompactionReport,
+    meter: Meter,
+    **options: Any,
+) -> CompactionReport:
+    job = WriteJob.start(storage, mode="append")
+    written: list[WrittenFile] = []
+    removes = [path for group in groups for path in group.files]
+    end = meter.done + sum(group.num_bytes for group in groups)
+    try:
+        for number, group in enumerate(groups):
+            written += compact_group(job, group, number, meter=meter, **options)
+        job.commit((file.staged for file in written), removes)
+    except (CommitConflictError, FileNotFoundError):
+        # Another job has replaced some of these files; they are its business now.
+        job.abort()
+        meter.add(end - meter.done)
+        return replace(report, conflicts=report.conflicts + len(removes))
+    except BaseException:
+        job.abort()
+        raise
+    copied = [group for group in groups if group.copies]
+    reencoded = [group for group in groups if not group.copies]
+    return replace(
+        report,
+        files_after=report.files_after + len(written) - len(removes),
+        files_copied=report.files_copied + sum(len(group.files) for group in copied),
+        bytes_copied=report.bytes_copied + sum(group.num_bytes for group in copied),
+        files_reencoded=report.files_reencoded + sum(len(group.files) for group in reencoded),
+        bytes_reencoded=report.bytes_reencoded + sum(group.num_bytes for group in reencoded),
+        files_written=report.files_written + len(written),
+        bytes_written=report.bytes_written + sum(file.bytes for file in written),
+    )

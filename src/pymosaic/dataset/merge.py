@@ -1,0 +1,285 @@
+"""Files glued together at the speed of copying.
+
+Row groups know nothing of the file that they are in: buckets are found through the index alone, and
+statistics stand with the row group that they are of. So files whose schema blocks have the same
+content (columns, types, order, number of buckets) and that are compressed or not alike become one
+file by copying the bytes of their buckets, one file after the other, and writing one index in which
+the places of buckets are moved::
+
+    [buckets of file 0][buckets of file 1] … [schema block of file 0][indexes, moved][footer]
+
+Nothing is decompressed. Checksums are those of the files, and which columns have statistics may
+differ from row group to row group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pymosaic.errors import (
+    CorruptFileError,
+    InvalidDataError,
+    InvalidOptionError,
+    LimitExceededError,
+    located,
+)
+from pymosaic.format import row_group_index, schema_block
+from pymosaic.format.footer import Footer
+from pymosaic.kernels.catalog import Catalog
+from pymosaic.kernels.row_group_index import RowGroupIndex
+from pymosaic.limits import Limits
+from pymosaic.plan import plan_row_group
+from pymosaic.progress import Meter, Progress
+from pymosaic.reader import FileEnd, check_buckets, read_end
+from pymosaic.row_group_reader import BucketLoader, FileParts, RowGroupReader
+from pymosaic.sink import Sink, SinkLike, open_sink
+from pymosaic.source import Source, SourceLike, open_source
+from pymosaic.threads import ordered_map, split_evenly
+
+__all__ = ["MergeReport", "merge", "schema_content_of"]
+
+_COPY_BYTES = 8 << 20
+_VERIFY_BYTES = 32 << 20
+_U32_MAX = (1 << 32) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class MergeReport:
+    """What a merge has made: of how many files, and what is in the new one."""
+
+    num_files: int
+    num_row_groups: int
+    num_rows: int
+    num_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """A file to copy; ``start`` and ``stop`` are where its buckets are."""
+
+    source: SourceLike
+    name: str
+    size: int
+    compressed: bool
+    catalog: Catalog
+    index: RowGroupIndex
+    start: int
+    stop: int
+
+
+def schema_content_of(end: FileEnd, limits: Limits) -> bytes:
+    """The content of a file's schema block; compressed, equal contents may have other bytes."""
+    return bytes(schema_block.content(end.schema_block, end.footer.compressed, limits))
+
+
+def merge(
+    files: Iterable[SourceLike],
+    out: SinkLike,
+    *,
+    verify: bool = False,
+    filesystem: object = None,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> MergeReport:
+    """Glue files with the same schema together, without decoding or compressing anything.
+
+    The row groups of the new file are those of the files, in their order. It appears when it is
+    complete, and may replace one of the files.
+
+    Parameters
+    ----------
+    files : iterable of str, path-like, bytes-like or binary file objects
+        They must have the same columns in the same order, the same number of buckets, and be all
+        compressed or all not.
+    out : str, path-like or binary file object
+        What to write.
+    verify : bool
+        Decompress every bucket of every file before it is copied, which checks their checksums
+        and structure.
+    filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
+        Where paths are looked up, those of ``files`` and ``out``.
+    limits : Limits, optional
+        Caps that the files are held to.
+    progress : callable, optional
+        Called with bytes copied, bytes in all and ``"bytes"``.
+
+    Returns
+    -------
+    MergeReport
+
+    Raises
+    ------
+    InvalidDataError
+        If the files do not have the same schema; the message names two that differ, and in what.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic
+    >>> for day in range(3):
+    ...     pymosaic.write_table(pa.table({"day": [day], "n": [1]}), f"{day}.mosaic")
+    >>> report = pymosaic.merge([f"{day}.mosaic" for day in range(3)], "all.mosaic")
+    >>> report.num_rows, report.num_row_groups
+    (3, 3)
+    >>> pymosaic.read_table("all.mosaic").column("day").to_pylist()
+    [0, 1, 2]
+    """
+    if isinstance(files, str | bytes | bytearray | memoryview):
+        raise InvalidOptionError(f"files must be a list of files, got {type(files).__name__}")
+    limits = Limits() if limits is None else limits
+    inputs, block = _open_inputs(list(files), filesystem, limits)
+    sink = open_sink(out, _filesystem_of(out, filesystem))
+    try:
+        report = _glue(inputs, block, sink, filesystem, limits, verify, progress)
+        sink.commit()
+    except BaseException:
+        sink.abort()
+        raise
+    return report
+
+
+def _filesystem_of(place: Any, filesystem: object) -> object:
+    """File objects and bytes are in no file system."""
+    return filesystem if isinstance(place, str) or hasattr(place, "__fspath__") else None
+
+
+def _open_inputs(
+    files: list[SourceLike], filesystem: object, limits: Limits
+) -> tuple[list[_Input], bytes]:
+    """Look at all files before anything is written; also the first one's schema block."""
+    if not files:
+        raise InvalidOptionError("files must have at least one file")
+    inputs: list[_Input] = []
+    block = content = b""
+    for number, file in enumerate(files):
+        source = open_source(file, _filesystem_of(file, filesystem))
+        name = source.name or f"file {number}"
+        try:
+            with located(name):
+                end = read_end(source, limits)
+                found = schema_content_of(end, limits)
+                if not inputs:
+                    block, content = bytes(end.schema_block), found
+                if found == content and inputs:
+                    catalog = inputs[0].catalog
+                else:
+                    catalog = schema_block.parse(end.schema_block, end.footer.compressed, limits)
+                check_buckets(end.footer, catalog)
+                index = row_group_index.parse(
+                    bytes(end.row_group_index),
+                    catalog,
+                    end.footer.num_row_groups,
+                    end.footer.schema_offset,
+                )
+        finally:
+            if source is not file:
+                source.close()
+        opened = _Input(
+            file, name, source.size, end.footer.compressed, catalog, index, *index.extent()
+        )
+        inputs.append(opened)
+        if found != content or opened.compressed != inputs[0].compressed:
+            raise InvalidDataError(
+                f"{name} cannot be glued to {inputs[0].name}: {_difference(inputs[0], opened)}"
+            )
+    return inputs, block
+
+
+def _difference(first: _Input, second: _Input) -> str:
+    if first.compressed != second.compressed:
+        return f"{(first if first.compressed else second).name} is compressed, the other is not"
+    if first.catalog.num_buckets != second.catalog.num_buckets:
+        return (
+            f"they have {first.catalog.num_buckets} and {second.catalog.num_buckets} buckets "
+            f"({first.catalog.num_columns} and {second.catalog.num_columns} columns)"
+        )
+    names = first.catalog.names(), second.catalog.names()
+    for here, names_here, names_there in (
+        (first, names[0], set(names[1])),
+        (second, names[1], set(names[0])),
+    ):
+        for name in names_here:
+            if name not in names_there:
+                return f"only {here.name} has a column {name!r}"
+    for position, name in enumerate(names[0]):
+        if first.catalog.type_of(position) != second.catalog.type_of(second.catalog.find(name)):
+            return f"column {name!r} is of different types"
+    return "the order of their columns, or nested types, differ"
+
+
+def _glue(
+    inputs: list[_Input],
+    block: bytes,
+    sink: Sink,
+    filesystem: object,
+    limits: Limits,
+    verify: bool,
+    progress: Progress | None,
+) -> MergeReport:
+    start = sink.position
+    meter = Meter(progress, sum(item.stop - item.start for item in inputs), "bytes")
+    index = bytearray()
+    for item in inputs:
+        index += item.index.shifted(sink.position - item.start)
+        if len(index) > limits.max_index_bytes:
+            raise LimitExceededError(
+                f"an index of {len(index)} bytes is above Limits.max_index_bytes "
+                f"({limits.max_index_bytes}): merge fewer files",
+                sink.name,
+            )
+        source = open_source(item.source, _filesystem_of(item.source, filesystem))
+        try:
+            if source.size != item.size:
+                raise CorruptFileError("the file changed while it was read", item.name)
+            if verify:
+                with located(item.name):
+                    _verify(source, item, limits)
+            for offset in range(item.start, item.stop, _COPY_BYTES):
+                length = min(_COPY_BYTES, item.stop - offset)
+                sink.write(source.read(offset, length))
+                meter.add(length)
+        finally:
+            if source is not item.source:
+                source.close()
+    num_row_groups = sum(item.index.num_row_groups for item in inputs)
+    if num_row_groups > _U32_MAX:
+        raise InvalidDataError(f"{num_row_groups} row groups are too many for one file")
+    schema_offset = sink.position
+    sink.write(block)
+    index_offset = sink.position
+    sink.write(bytes(index))
+    footer = Footer(
+        index_offset,
+        schema_offset,
+        inputs[0].catalog.num_buckets,
+        num_row_groups,
+        inputs[0].compressed,
+    )
+    sink.write(footer.emit())
+    meter.finish()
+    num_rows = sum(item.index.num_rows for item in inputs)
+    return MergeReport(len(inputs), num_row_groups, num_rows, sink.position - start)
+
+
+def _verify(source: Source, item: _Input, limits: Limits) -> None:
+    """Decompress every block, which checks its checksum, and walk its structure."""
+    parts = FileParts(item.catalog, item.index, item.compressed, limits, source.read_ranges)
+    for _ in ordered_map(_walk, _fetch_buckets(parts), use_threads=True):
+        pass
+
+
+def _fetch_buckets(parts: FileParts) -> Iterator[BucketLoader]:
+    positions = np.arange(parts.catalog.num_columns)
+    for row_group in range(parts.index.num_row_groups):
+        plans = plan_row_group(parts.catalog, parts.index, row_group, positions)
+        sizes = [plan.compressed_size for plan in plans]
+        for run in split_evenly(plans, sizes, -(-sum(sizes) // _VERIFY_BYTES)):
+            yield from RowGroupReader(parts, row_group, use_threads=False).fetch(run)
+
+
+def _walk(loader: BucketLoader) -> None:
+    loader.load()
+    loader.decoder.locate_all()
