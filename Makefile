@@ -1,7 +1,7 @@
 # Every target sets up what it needs, in .venv; `make help` lists them.
 
 PYTHON ?= python3
-PYTEST_ARGS ?= -n auto
+PYTEST_ARGS ?= -n auto --dist loadgroup
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from pymosaic.dataset.commit import StagedFile, WriteJob
-from pymosaic.dataset.discovery import discover
-from pymosaic.dataset.rolling import PartitionedWriter
+from pymosaic.dataset.partitioning import split_partition
+from pymosaic.dataset.records import take_snapshot
+from pymosaic.dataset.rolling import PartitionedWriter, file_schema
+from pymosaic.dataset.splitting import partition_directory
+from pymosaic.dataset.storage import Storage, open_storage
 from pymosaic.errors import InvalidOptionError
 from pymosaic.spark.options import SourceOptions
 from pymosaic.spark.storage import locate
@@ -49,19 +52,24 @@ class MosaicWriter(DataSourceArrowWriter):
     def __init__(self, options: SourceOptions, schema: StructType, overwrite: bool) -> None:
         check_storable(schema)
         [base], filesystem = locate([options.target], options.storage)
-        existing = _existing_partitions(base, filesystem)
+        storage = open_storage(base, filesystem)
+        existing = _existing_partitions(storage)
         mode = options.mode or ("overwrite" if overwrite else "append")
         self._job: WriteJob | None = None
         if mode == "ignore" and existing is not None:
             return
-        keeps = existing is not None and (mode == "append" or options.is_table)
-        self._partition_by = _partition_by(options.partition_by, existing if keeps else None)
+        if mode == "overwrite" and not (options.is_table and options.partition_by is None):
+            existing = None
+        self._partition_by = _partition_by(options.partition_by, existing)
         self._options = options.writer
         self._schema = arrow_schema(schema)
-        _check_partitions(self._partition_by, self._schema)
-        self._job = WriteJob.start(
-            base, filesystem=filesystem, mode="error" if mode == "ignore" else mode
+        sizes = ("target_file_bytes", "max_open_files")
+        file_schema(
+            self._schema,
+            self._partition_by,
+            {key: value for key, value in options.writer.items() if key not in sizes},
         )
+        self._job = WriteJob.start(storage, mode="error" if mode == "ignore" else mode)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenFiles:
         """Write the rows of one task."""
@@ -100,9 +108,10 @@ class MosaicWriter(DataSourceArrowWriter):
         if self._job is not None:
             self._job.abort()
 
-    def _open(self, job: WriteJob, task: str, **changes: Any) -> PartitionedWriter:
-        settings = {"partition_by": self._partition_by, **self._options, **changes}
-        return PartitionedWriter(job, task, self._schema, **settings)
+    def _open(self, job: WriteJob, task: str) -> PartitionedWriter:
+        return PartitionedWriter(
+            job, task, self._schema, partition_by=self._partition_by, **self._options
+        )
 
     def _converted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch with timestamps in UTC, whatever the session's time zone."""
@@ -114,20 +123,22 @@ class MosaicWriter(DataSourceArrowWriter):
 
     def _write_empty(self, job: WriteJob) -> list[StagedFile]:
         """A file without rows keeps the columns of a dataset that has no other file."""
-        if job.mode == "append" and _existing_partitions(job.storage, None) is not None:
+        if job.mode == "append" and _existing_partitions(job.storage) is not None:
             return []
-        writer = self._open(job, "empty", partition_by=())
-        writer.write(self._schema.empty_table().to_batches()[0])
+        keys = self._partition_by
+        schema = pa.schema([field for field in self._schema if field.name not in keys])
+        directory = partition_directory([(key, None) for key in keys])
+        writer = PartitionedWriter(job, "empty", schema, directory=directory, **self._options)
+        writer.write(pa.RecordBatch.from_pylist([], schema))
         return [file.staged for file in writer.close()]
 
 
-def _existing_partitions(base: Any, filesystem: Any) -> tuple[str, ...] | None:
+def _existing_partitions(storage: Storage) -> tuple[str, ...] | None:
     """The columns that the dataset's directories make; None if there is no file."""
-    try:
-        files = discover(base, filesystem, True).files
-    except FileNotFoundError:
+    files = take_snapshot(storage).files
+    if not files:
         return None
-    return tuple(key for key, _ in files[0].partition) if files else None
+    return tuple(key for key, _ in split_partition(files[0].path.split("/")[:-1]))
 
 
 def _partition_by(
@@ -142,16 +153,3 @@ def _partition_by(
         f"partitionBy is {', '.join(wanted) or 'empty'}, but the dataset is "
         + (f"partitioned by {', '.join(existing)}" if existing else "not partitioned")
     )
-
-
-def _check_partitions(partition_by: Sequence[str], schema: pa.Schema) -> None:
-    for name in partition_by:
-        if schema.get_field_index(name) < 0:
-            raise InvalidOptionError(f"partitionBy: no column is named {name!r}")
-        if pa.types.is_nested(schema.field(name).type):
-            raise InvalidOptionError(
-                f"partitionBy: column {name!r} of type {schema.field(name).type} cannot name "
-                "directories"
-            )
-    if partition_by and len(partition_by) == len(schema):
-        raise InvalidOptionError("partitionBy: at least one column must be left for the files")
