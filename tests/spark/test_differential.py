@@ -30,10 +30,10 @@ def _events() -> pa.Table:
             "value": pa.array(values, mask=np.arange(ROWS) % 17 == 0),
             "small": pa.array(values.astype("f4")),
             "flag": [row % 3 == 0 for row in range(ROWS)],
-            "at": pa.array(
-                [row * 3_600_000_000 for row in range(ROWS)], pa.timestamp("us", "UTC")
+            "at": pa.array([row * 3_600_000_000 for row in range(ROWS)], pa.timestamp("us", "UTC")),
+            "local": pa.array(
+                [row * 86_400_000_000_123 for row in range(ROWS)], pa.timestamp("ns")
             ),
-            "local": pa.array([row * 86_400_000_000_123 for row in range(ROWS)], pa.timestamp("ns")),
             "day": pa.array([row // 4 for row in range(ROWS)], pa.date32()),
             "tags": [[f"t{row % 3}", f"t{row % 4}"] for row in range(ROWS)],
             "dotted.name": pa.array([row * 2 for row in range(ROWS)], pa.int16()),
@@ -153,16 +153,20 @@ QUERIES: dict[str, Query] = {
         "WITH few AS (SELECT id, key FROM events WHERE id < 40) "
         "SELECT a.key, count(*) FROM few a JOIN few b ON a.key = b.key GROUP BY a.key"
     ),
-    "explode": _sql("SELECT id, tag FROM events LATERAL VIEW explode(tags) AS tag WHERE tag = 't1'"),
+    "explode": _sql(
+        "SELECT id, tag FROM events LATERAL VIEW explode(tags) AS tag WHERE tag = 't1'"
+    ),
     "rollup": _sql("SELECT key, flag, count(*) FROM events GROUP BY ROLLUP (key, flag)"),
     "distinct": lambda session, events: events.select("key", "flag").distinct(),
     "window": lambda session, events: events.select(
         "id", f.sum("extra_7").over(Window.partitionBy("key").orderBy("id")).alias("sum")
     ),
     "pivot": lambda session, events: events.groupBy("key").pivot("Mixed", [0, 1, 2]).count(),
-    "self join": lambda session, events: events.alias("a").join(
-        events.alias("b"), f.col("a.id") == f.col("b.extra_9")
-    ).select("a.id", "b.value"),
+    "self join": lambda session, events: (
+        events.alias("a")
+        .join(events.alias("b"), f.col("a.id") == f.col("b.extra_9"))
+        .select("a.id", "b.value")
+    ),
     "cache": _cached,
     "udf": _udf,
     "map in arrow": _map_in_arrow,

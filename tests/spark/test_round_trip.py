@@ -1,6 +1,6 @@
 """Types and values, from Spark to files and back."""
 
-from datetime import date, datetime, time, timezone
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 
 import pyarrow as pa
@@ -31,7 +31,7 @@ SCHEMA = st.StructType(
         st.StructField("array", st.ArrayType(st.DoubleType())),
         st.StructField("arrays", st.ArrayType(st.ArrayType(st.StringType()))),
         st.StructField("map", st.MapType(st.StringType(), st.DecimalType(20, 3))),
-        st.StructField("name, with \"all\" ?*[ .sorts'", st.StringType()),
+        st.StructField('name, with "all" ?*[ .sorts\'', st.StringType()),
     ]
 )
 ROWS = [
@@ -46,7 +46,7 @@ ROWS = [
         "grüße 🎉",
         bytearray(b"\x00\xff"),
         date(1581, 1, 2),
-        datetime(2024, 2, 29, 23, 59, 59, 999999, timezone.utc),
+        datetime(2024, 2, 29, 23, 59, 59, 999999, UTC),
         datetime(1960, 6, 15, 12, 30, 0, 1),
         Decimal("-12345678.90"),
         Decimal("1234567890123456789012345678.0123456789"),
@@ -67,7 +67,7 @@ ROWS = [
         "",
         bytearray(b""),
         date(9999, 12, 31),
-        datetime(1900, 1, 1, 0, 0, 0, 0, timezone.utc),
+        datetime(1900, 1, 1, 0, 0, 0, 0, UTC),
         datetime(9999, 12, 31, 23, 59, 59, 999999),
         Decimal("0.00"),
         Decimal("-0.0000000001"),
@@ -143,7 +143,9 @@ def test_unsigned_and_nanoseconds_become_types_that_spark_has(spark, tmp_path):
     )
     pymosaic.write_table(table, tmp_path / "in.mosaic")
     frame = spark.read.format("mosaic").load(str(tmp_path / "in.mosaic"))
-    assert frame.schema.simpleString() == "struct<u64:decimal(20,0),ns:timestamp_ntz,zone:timestamp>"
+    assert (
+        frame.schema.simpleString() == "struct<u64:decimal(20,0),ns:timestamp_ntz,zone:timestamp>"
+    )
     [row] = frame.collect()
     assert row["u64"] == 2**64 - 1
     assert row["ns"] == datetime(1970, 1, 1, 0, 0, 1, 1)

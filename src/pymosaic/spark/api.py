@@ -109,9 +109,7 @@ def write(
     writer.save(os.fspath(path))
 
 
-def vacuum(
-    path: Path, *, older_than: timedelta | float | None = None, **storage: str
-) -> Any:
+def vacuum(path: Path, *, older_than: timedelta | float | None = None, **storage: str) -> Any:
     """Remove what dead writes left in a dataset; see :func:`pymosaic.vacuum`.
 
     Parameters

@@ -50,7 +50,9 @@ def _names(text: str) -> tuple[str, ...]:
         try:
             names = json.loads(text)
         except ValueError:
-            raise ValueError('names separated by commas, or a JSON list like ["a,b", "c"]') from None
+            raise ValueError(
+                'names separated by commas, or a JSON list like ["a,b", "c"]'
+            ) from None
         return tuple(map(str, names))
     return tuple(name for name in (part.strip() for part in text.split(",")) if name)
 
@@ -198,7 +200,8 @@ class SourceOptions:
             return list(self.paths)
         if self.path is None:
             raise InvalidOptionError(
-                "the path is missing: give it to load(path), or as the option `path`"
+                "the path is missing: give it to load(path), or as the option `path`; tables of "
+                "the catalog have theirs once pymosaic.spark.enable(spark) was called"
             )
         return [self.path]
 
@@ -207,7 +210,8 @@ class SourceOptions:
         """Where to write to."""
         if self.path is None:
             raise InvalidOptionError(
-                "the path is missing: give it to save(path), or as the option `path`"
+                "the path is missing: give it to save(path), or as the option `path`; tables of "
+                "the catalog have theirs once pymosaic.spark.enable(spark) was called"
             )
         return self.path
 

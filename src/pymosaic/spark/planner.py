@@ -35,7 +35,7 @@ def _packed(schema: pa.Schema) -> list[bytes]:
     """
     types = spark_types(schema)
     numbers: dict[int, int] = {}
-    kinds = []
+    kinds: list[bytes] = []
     columns = []
     for name, data_type in zip(schema.names, types, strict=True):
         number = numbers.get(id(data_type))
@@ -51,7 +51,7 @@ class DriverPlanner:
     """What the JVM calls, through py4j, as a ``java.util.function.Function``."""
 
     def __init__(self) -> None:
-        self._pickler = CloudPickleSerializer()
+        self._pickler: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]
         self._scans: OrderedDict[str, MosaicReader] = OrderedDict()
         self._lock = threading.Lock()
 

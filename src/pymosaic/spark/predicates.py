@@ -80,9 +80,7 @@ def _any_of(parts: Sequence[Groups]) -> Groups:
     return groups if len(groups) <= _MAX_GROUPS else None
 
 
-def _translated(
-    node: Mapping[str, Any], types: Mapping[str, pa.DataType], negated: bool
-) -> Groups:
+def _translated(node: Mapping[str, Any], types: Mapping[str, pa.DataType], negated: bool) -> Groups:
     name, children = node.get("name"), node.get("children", ())
     if name == "NOT":
         return _translated(children[0], types, not negated)
@@ -94,7 +92,7 @@ def _translated(
     if name in ("IS_NULL", "IS_NOT_NULL"):
         column = _column(children[0], types)
         is_null = (name == "IS_NULL") != negated
-        return column and [[(column, "is null" if is_null else "is not null")]]
+        return None if column is None else [[(column, "is null" if is_null else "is not null")]]
     if name == "IN":
         return _set_test(children, types, negated)
     if name == "<=>":

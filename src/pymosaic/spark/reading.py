@@ -41,7 +41,7 @@ def open_relation(options: SourceOptions) -> Dataset:
     """Open the dataset that the options name."""
     locations, filesystem = locate(options.locations, options.storage)
     return Dataset(
-        locations if len(locations) > 1 else locations[0],
+        tuple(locations) if len(locations) > 1 else locations[0],
         filesystem=filesystem,
         partitioning=options.partitioning,
         on_error="skip" if options.ignore_corrupt_files else "raise",
@@ -164,7 +164,7 @@ class MosaicReader(DataSourceReader):
         # Tasks get their own split, not those of all.
         return {"batches": self.batches}
 
-    def partitions(self) -> list[Split]:  # type: ignore[override]
+    def partitions(self) -> list[Split]:
         """What each task reads; at least one, since Spark would make up one of its own."""
         return self._splits
 

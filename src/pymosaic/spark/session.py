@@ -111,7 +111,7 @@ def _register(spark: Any) -> None:
     name = MosaicDataSource.name()
     manager = spark._jsparkSession.sessionState().dataSourceManager()
     source_class = _load(context, "MosaicSource")
-    ensure_callback_server_started(context._gateway)
+    ensure_callback_server_started(context._gateway)  # type: ignore[no-untyped-call]
     arguments = context._jvm.java.util.ArrayList()
     arguments.add(_wrapped(context, MosaicDataSource))
     arguments.add(DriverPlanner())

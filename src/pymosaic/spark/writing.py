@@ -97,7 +97,10 @@ class MosaicWriter(DataSourceArrowWriter):
         if self._job is None:
             return
         files = [
-            file for message in messages if isinstance(message, WrittenFiles) for file in message.files
+            file
+            for message in messages
+            if isinstance(message, WrittenFiles)
+            for file in message.files
         ]
         if not files:
             files = self._write_empty(self._job)
