@@ -188,6 +188,7 @@ def _rows(frame: DataFrame) -> Counter:
 @pytest.mark.parametrize("name", QUERIES)
 def test_results_do_not_depend_on_push_down(spark, tables, conf, name):
     query, (mosaic, parquet) = QUERIES[name], tables
+    conf("spark.sql.parquet.filterPushdown", False)  # Parquet's finds no NaN
     expected = _rows(query(spark, spark.read.parquet(str(parquet))))
     spark.catalog.clearCache()
     events = spark.read.format("mosaic").load(str(mosaic))
@@ -201,6 +202,7 @@ def test_results_do_not_depend_on_push_down(spark, tables, conf, name):
 @pytest.mark.parametrize("name", ["all", "nan above numbers", "join", "common tables", "cache"])
 def test_plain_scans_give_the_same(spark, tables, conf, name):
     query, (mosaic, parquet) = QUERIES[name], tables
+    conf("spark.sql.parquet.filterPushdown", False)  # Parquet's finds no NaN
     expected = _rows(query(spark, spark.read.parquet(str(parquet))))
     spark.catalog.clearCache()
     conf("spark.mosaic.pushDown", False)

@@ -64,11 +64,13 @@ def test_insert_overwrite_keeps_them_too(spark, table, days):
 
 
 def test_a_table_with_columns_of_its_own_is_written_and_read(spark, table, tmp_path):
-    base = tmp_path / "own"
+    base = tmp_path / "of its own"
     spark.sql(
         f"CREATE TABLE {table} (id BIGINT, day STRING) USING mosaic "
         f"OPTIONS (path '{base}', partitionBy 'day')"
     )
+    assert spark.table(table).collect() == []
+    assert spark.table(table).count() == 0
     spark.sql(f"INSERT INTO {table} VALUES (1, 'mon'), (2, 'tue')")
     assert {path.parent.name for path in files_of(base)} == {"day=mon", "day=tue"}
     assert sorted(spark.table(table).collect()) == [(1, "mon"), (2, "tue")]

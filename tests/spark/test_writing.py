@@ -87,9 +87,7 @@ def test_appending_keeps_the_partitions_of_a_dataset(spark, base):
     pymosaic.spark.write(frame, base, partition_by=["half"])
     frame.write.format("mosaic").mode("append").save(str(base))
     assert all(path.startswith("half=") for path in data_files(base))
-    with pytest.raises(
-        Exception, match="but the dataset is partitioned by half"
-    ):
+    with pytest.raises(Exception, match="but the dataset is partitioned by half"):
         pymosaic.spark.write(frame, base, mode="append", partition_by=["id"])
     with pytest.raises(Exception, match="0 columns that are named 'half'"):
         pymosaic.spark.write(spark.range(3), base, mode="append")
@@ -117,7 +115,13 @@ def test_an_empty_partitioned_frame_can_be_added_to(spark, base):
 def test_writer_options_reach_the_files(spark, base):
     frame = spark.range(1000, numPartitions=1).withColumn("other", f.col("id") * 3)
     pymosaic.spark.write(
-        frame, base, compression="none", numBuckets=1, statistics=["id"], rowGroupBytes="4k"
+        frame,
+        base,
+        compression="none",
+        numBuckets=1,
+        statistics=["id"],
+        rowGroupBytes="4k",
+        splitBatches=True,
     )
     [path] = data_files(base)
     with pymosaic.MosaicFile(base / path) as file:

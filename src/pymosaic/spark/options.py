@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
@@ -172,8 +172,7 @@ class SourceOptions:
         ('id', 'temp_*')
         """
         found: dict[str, Any] = {"writer": {}, "storage": {}}
-        for key, text in options.items():
-            lowered = key.lower()
+        for lowered, (key, text) in _own({key.lower(): (key, options[key]) for key in options}):
             if lowered == PUSHED:
                 found["pushed"] = json.loads(text)
             elif lowered == MODE:
@@ -214,6 +213,21 @@ class SourceOptions:
                 "the catalog have theirs once pymosaic.spark.enable(spark) was called"
             )
         return self.path
+
+
+def _own(options: dict[str, tuple[str, str]]) -> Iterable[tuple[str, tuple[str, str]]]:
+    """The options without the properties that Spark mixes into them when it makes a table.
+
+    What was given as an option is there twice then, once behind ``option.``.
+    """
+    if "owner" not in options:
+        return options.items()
+    prefix = "option."
+    return [
+        (key, value)
+        for key, value in options.items()
+        if f"{prefix}{key}" in options or key in ("path", TABLE)
+    ]
 
 
 def _unknown(key: str) -> InvalidOptionError:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from pymosaic.dataset.dataset import Dataset
+from pymosaic.dataset.discovery import discover
 from pymosaic.dataset.plan import Piece
 from pymosaic.dataset.scan_task import ScanTask
 from pymosaic.spark.options import SourceOptions
@@ -40,12 +42,29 @@ class Split(InputPartition):
 def open_relation(options: SourceOptions) -> Dataset:
     """Open the dataset that the options name."""
     locations, filesystem = locate(options.locations, options.storage)
-    return Dataset(
+    dataset = Dataset(
         tuple(locations) if len(locations) > 1 else locations[0],
         filesystem=filesystem,
         partitioning=options.partitioning,
         on_error="skip" if options.ignore_corrupt_files else "raise",
     )
+    if options.ignore_corrupt_files:
+        total = len(discover(tuple(locations), filesystem, False).files)
+        if len(dataset.files) < total:
+            warnings.warn(
+                f"ignoreCorruptFiles: {total - len(dataset.files)} of {total} files are left out",
+                stacklevel=2,
+            )
+    return dataset
+
+
+def has_files(options: SourceOptions) -> bool:
+    """Whether there is something to read; a new table has no file yet."""
+    locations, filesystem = locate(options.locations, options.storage)
+    try:
+        return bool(discover(tuple(locations), filesystem, False).files)
+    except FileNotFoundError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +74,7 @@ class BatchReader:
     Parameters
     ----------
     task : ScanTask or None
-        What all tasks of a scan share; None if no column is read from files.
+        What all tasks of a scan share; None if there is nothing to read.
     target : pyarrow.Schema
         The batches' schema.
     max_batch_bytes : int
@@ -64,14 +83,14 @@ class BatchReader:
         Rows after which a task may stop.
     """
 
-    task: ScanTask
+    task: ScanTask | None
     target: pa.Schema
     max_batch_bytes: int
     limit: int | None
 
     def read(self, pieces: tuple[Piece, ...]) -> Iterator[pa.RecordBatch]:
         """The rows of some pieces."""
-        if not pieces:
+        if self.task is None or not pieces:
             return
         left = self.limit
         for batch in self.task.read(pieces):
@@ -139,6 +158,13 @@ class MosaicReader(DataSourceReader):
     """
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
+        self._splits = [Split(())]
+        self.num_rows = 0
+        self.batches = BatchReader(None, arrow_schema(schema), options.max_batch_bytes, None)
+        if not options.is_table or has_files(options):
+            self._plan(options, schema)
+
+    def _plan(self, options: SourceOptions, schema: StructType) -> None:
         dataset = open_relation(options)
         known = {field.name: field.type for field in dataset.schema}
         names = [field.name for field in schema.fields if field.name in known]
@@ -156,9 +182,7 @@ class MosaicReader(DataSourceReader):
         pieces = () if filters == [] else scan.plan().pieces
         self._splits = _split(pieces, options) or [Split(())]
         self.num_rows = sum(piece.num_rows for piece in pieces)
-        self.batches = BatchReader(
-            scan.task(), arrow_schema(schema), options.max_batch_bytes, limit
-        )
+        self.batches = replace(self.batches, task=scan.task(), limit=limit)
 
     def __getstate__(self) -> dict[str, Any]:
         # Tasks get their own split, not those of all.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -81,11 +82,14 @@ class MosaicWriter(DataSourceArrowWriter):
         assert context is not None
         # Attempts of one task may run at the same time.
         task = f"{context.partitionId():05d}-{context.taskAttemptId()}"
+        batches = (batch for batch in iterator if batch.num_rows)
+        first = next(batches, None)
+        if first is None:
+            return WrittenFiles()
         writer = self._open(self._job, task)
         try:
-            for batch in iterator:
-                if batch.num_rows:
-                    writer.write(self._converted(batch))
+            for batch in chain([first], batches):
+                writer.write(self._converted(batch))
             files = writer.close()
         except BaseException:
             writer.abort()

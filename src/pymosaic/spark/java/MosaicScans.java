@@ -1,5 +1,6 @@
 package pymosaic.spark;
 
+import java.net.URI;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HashMap;
@@ -11,6 +12,7 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.function.ToLongBiFunction;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.TableIdentifier;
@@ -160,7 +162,7 @@ public class MosaicScans extends Rule {
       found.remove("serialization.format");
       found.put("_table", "true");
       if (!found.containsKey("path") && storage.locationUri().isDefined()) {
-        found.put("path", storage.locationUri().get().toString());
+        found.put("path", new Path((URI) storage.locationUri().get()).toString());
       }
       return found;
     }
