@@ -1,7 +1,7 @@
 # Every target sets up what it needs, in .venv; `make help` lists them.
 
 PYTHON ?= python3
-PYTEST_ARGS ?= -n auto
+PYTEST_ARGS ?= -n auto --dist loadgroup
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -17,7 +17,7 @@ installed := .venv/installed-$(kind)
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: $(installed) ## Create .venv, build the kernels and install the package editable
@@ -34,6 +34,11 @@ test: $(installed) ## Run all tests (PYTEST_ARGS="-x tests/unit" for some)
 .PHONY: bench
 bench: $(installed) ## Compare with other formats (BENCH_ARGS="--quick" or "--help" for more)
 	$(bin)/python -m benchmarks $(BENCH_ARGS)
+
+.PHONY: bench-spark
+bench-spark: $(installed) ## Compare Spark on Mosaic with Spark on Parquet
+	@scripts/ensure-system java
+	$(bin)/python -m benchmarks.spark $(BENCH_ARGS)
 
 .PHONY: check
 check: $(installed) ## Lint, check formatting and types, build the sdist and the wheel
