@@ -35,8 +35,12 @@ test: $(installed) ## Run all tests (PYTEST_ARGS="-x tests/unit" for some)
 bench: $(installed) ## Compare with other formats (BENCH_ARGS="--quick" or "--help" for more)
 	$(bin)/python -m benchmarks $(BENCH_ARGS)
 
+.PHONY: docs
+docs: $(installed) ## Build the documentation site into build/site
+	NO_MKDOCS_2_WARNING=1 $(bin)/python -m mkdocs build --quiet --strict
+
 .PHONY: check
-check: $(installed) ## Lint, check formatting and types, build the sdist and the wheel
+check: $(installed) docs ## Lint, check formatting and types, build the site, the sdist and the wheel
 	$(bin)/ruff check
 	$(bin)/ruff format --check
 	$(bin)/mypy
