@@ -40,8 +40,12 @@ bench-spark: $(installed) ## Compare Spark on Mosaic with Spark on Parquet
 	@scripts/ensure-system java
 	$(bin)/python -m benchmarks.spark $(BENCH_ARGS)
 
+.PHONY: docs
+docs: $(installed) ## Build the documentation site into build/site
+	NO_MKDOCS_2_WARNING=1 $(bin)/python -m mkdocs build --quiet --strict
+
 .PHONY: check
-check: $(installed) ## Lint, check formatting and types, build the sdist and the wheel
+check: $(installed) docs ## Lint, check formatting and types, build the site, the sdist and the wheel
 	$(bin)/ruff check
 	$(bin)/ruff format --check
 	$(bin)/mypy
