@@ -229,6 +229,7 @@ class TestDatasets:
         assert ds.scanner(columns=["name"], filter=wanted).to_table() == expected
         assert ds.head(3)["id"].to_pylist() == [20230, 20231, 20232]
         assert ds.head(2, filter=(pc.field("id") * 1) > 20234)["id"].to_pylist() == [20235, 20240]
+        assert sum(batch.num_rows for batch in ds.to_batches(columns=[], filter=wanted)) == 1
         pyarrow.dataset.write_dataset(ds, tmp_path / "parquet", format="parquet")
         copy = pyarrow.dataset.dataset(tmp_path / "parquet")
         assert copy.count_rows() == 12

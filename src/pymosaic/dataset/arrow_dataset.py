@@ -157,10 +157,12 @@ def _filtered(
 ) -> Iterator[pa.RecordBatch]:
     left = limit
     for batch in batches:
-        table = pa.Table.from_batches([batch]).filter(expression).select(names)
+        table = pa.Table.from_batches([batch]).filter(expression)
         if left is not None:
             table = table.slice(0, left)
             left -= table.num_rows
-        yield from table.to_batches()
+        # A batch without columns has rows; a table would forget them.
+        for part in table.to_batches():
+            yield part.select(names)
         if left == 0:
             return
