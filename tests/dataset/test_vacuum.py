@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyarrow import fs
 
 import pymosaic
 from pymosaic.dataset.claim import Claim
@@ -195,3 +196,70 @@ class TestClaims:
         with pytest.raises(pymosaic.CommitConflictError, match="others may have changed"):
             pymosaic.write_dataset(TABLE, tmp_path, mode="overwrite")
         assert [path for path in paths(tmp_path) if not path.endswith(".aborted")] == before
+
+
+def test_files_are_staged_where_directories_must_exist_and_moves_cost_nothing(
+    tmp_path: Path,
+) -> None:
+    """HDFS through pyarrow: played by pyarrow's file system for tests."""
+    filesystem = fs._MockFileSystem()
+    storage = open_storage("set", filesystem)
+    storage.moves = True
+    job = WriteJob.start(storage)
+    file = job.file("k=1", 0, 0)
+    assert "/_mosaic/staging/" in file.write_path
+    pymosaic.write_table(TABLE, file.write_path, filesystem=filesystem)
+    assert job.commit([file]) == ()
+    replacing = WriteJob.start(storage, mode="overwrite")
+    other = replacing.file("k=2", 0, 0)
+    pymosaic.write_table(TABLE, other.write_path, filesystem=filesystem)
+    assert replacing.commit([other]) == (file.final_path,)
+    given_up = WriteJob.start(storage)
+    given_up.file("k=3", 0, 0)
+    given_up.abort()
+    found = sorted(entry.path for entry in storage.list_files())
+    assert [path for path in found if not path.startswith("_mosaic/")] == [other.final_path]
+    assert all(path.endswith(".committed.json") for path in found[:-1])
+    assert not filesystem.get_file_info("set/_mosaic/staging").is_file
+
+
+def test_a_partition_is_not_taken_for_a_dataset(tmp_path: Path) -> None:
+    pymosaic.write_dataset(pa.table({"n": [1], "k": [1]}), tmp_path, partition_by="k")
+    for write in (
+        lambda: pymosaic.write_dataset(TABLE, tmp_path / "k=1", mode="append"),
+        lambda: pymosaic.write_dataset(TABLE, f"{tmp_path}/k=2/"),
+    ):
+        with pytest.raises(pymosaic.InvalidOptionError, match="give the dataset's directory"):
+            write()
+
+
+def test_links_that_lead_in_circles_end(tmp_path: Path) -> None:
+    base = tmp_path / "set"
+    pymosaic.write_dataset(TABLE, base)
+    (base / "again").symlink_to(base)
+    (base / "other").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").mkdir()
+    pymosaic.write_table(TABLE, tmp_path / "elsewhere" / "x.mosaic")
+    assert [path for path in paths(base) if "_mosaic" not in path.split("/")[0]] == [
+        "other/x.mosaic",
+        *[path.name for path in base.glob("part*.mosaic")],
+    ]
+
+
+def test_directories_that_others_remove_while_empty_are_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = open_storage(tmp_path / "set")
+    removals = 3
+    replace = os.replace
+
+    def remove_first(source: str, target: str) -> None:
+        nonlocal removals
+        if removals:
+            removals -= 1
+            raise FileNotFoundError(target)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", remove_first)
+    storage.write("_mosaic/x", b"content")
+    assert storage.read("_mosaic/x") == b"content"

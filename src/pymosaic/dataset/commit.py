@@ -103,6 +103,11 @@ class WriteJob:
         if mode not in _MODES:
             raise InvalidOptionError(f"mode must be one of {', '.join(_MODES)}, got {mode!r}")
         storage = base if isinstance(base, Storage) else open_storage(base, filesystem)
+        if "=" in storage.base.rpartition("/")[2]:
+            # Readers of the dataset would not find the records there.
+            raise InvalidOptionError(
+                f"{storage.name} looks like a partition of a dataset: give the dataset's directory"
+            )
         job = cls(uuid.uuid4().hex, storage, mode)
         if mode != "append":
             job._check_replaceable(take_snapshot(storage).files)
@@ -175,7 +180,7 @@ class WriteJob:
         if self.staged:
             prefix = f"{STAGING_DIRECTORY}/{self.id}"
             self.storage.move_many((f"{prefix}/{path}", path) for path in adds)
-            self.storage.sync({path.rpartition("/")[0] for path in adds})
+            self.storage.sync(_directories_of(adds))
         with ExitStack() as stack:
             claim = None
             if self.mode != "append" or removes:
@@ -281,6 +286,16 @@ class WriteJob:
     def _remove_empty_base(self) -> None:
         self.storage.remove_empty(RECORDS_DIRECTORY)
         self.storage.remove_empty("")
+
+
+def _directories_of(paths: Iterable[str]) -> list[str]:
+    """All directories above files, the base included."""
+    found = {""}
+    for path in paths:
+        while directory := path.rpartition("/")[0]:
+            found.add(directory)
+            path = directory
+    return sorted(found)
 
 
 def _some(paths: list[str]) -> str:
