@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -263,3 +264,16 @@ def test_directories_that_others_remove_while_empty_are_made_again(
     monkeypatch.setattr(os, "replace", remove_first)
     storage.write("_mosaic/x", b"content")
     assert storage.read("_mosaic/x") == b"content"
+
+
+def test_a_job_means_the_same_directory_in_another_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    job: WriteJob = pickle.loads(pickle.dumps(WriteJob.start("set")))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    file = job.file("", "3-1", 0)
+    pymosaic.write_table(TABLE, file.write_path)
+    job.commit(pickle.loads(pickle.dumps([file])))
+    assert (tmp_path / "set" / file.final_path).exists()

@@ -108,7 +108,7 @@ class WriteJob:
             raise InvalidOptionError(
                 f"{storage.name} looks like a partition of a dataset: give the dataset's directory"
             )
-        job = cls(uuid.uuid4().hex, storage, mode)
+        job = cls(uuid.uuid4().hex, storage.absolute(), mode)
         if mode != "append":
             job._check_replaceable(take_snapshot(storage).files)
         storage.make_directory(RECORDS_DIRECTORY)

@@ -72,6 +72,10 @@ class Storage(abc.ABC):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
 
+    def absolute(self) -> Storage:
+        """The same directory, by a name that means it wherever this is unpickled."""
+        return self
+
     def full_path(self, path: str) -> str:
         """A path below the base, for functions that take ``filesystem`` too."""
         return f"{self.base.rstrip('/')}/{path}" if path else self.base
@@ -158,6 +162,9 @@ class Storage(abc.ABC):
 class _LocalStorage(Storage):
     moves = True
     one_listing = False
+
+    def absolute(self) -> Storage:
+        return _LocalStorage(Location(self.name, os.path.abspath(self.base)))
 
     def list_files(
         self, directory: str = "", recursive: bool = True, skip: Callable[[str], bool] | None = None
