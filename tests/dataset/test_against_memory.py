@@ -75,8 +75,8 @@ def test_scans_agree(seed: int, tmp_path: Path) -> None:
         parts.append((str(path), key))
     dataset = pymosaic.dataset(tmp_path)
     tables = []
-    for path, key in sorted(parts):
-        table = pymosaic.read_table(path)
+    for name, key in sorted(parts):
+        table = pymosaic.read_table(name)
         table = table.append_column("k", pa.array([key] * table.num_rows, pa.int64()))
         columns = [
             table[item.name].cast(item.type)
@@ -93,8 +93,8 @@ def test_scans_agree(seed: int, tmp_path: Path) -> None:
         limit = choose.choice([None, 3])
         row_filter = parse_filters(filters)
         assert row_filter is not None
-        columns = {name: whole[name].combine_chunks() for name in whole.column_names}
-        matching = whole.filter(row_filter.mask(columns)) if len(whole) else whole
+        arrays = {name: whole[name].combine_chunks() for name in whole.column_names}
+        matching = whole.filter(row_filter.mask(arrays)) if len(whole) else whole
         found = dataset.scan(wanted, filters, limit).to_table()
         expected = matching.slice(0, limit).select(wanted)
         assert found.schema == expected.schema

@@ -10,6 +10,7 @@ import pytest
 from pyarrow import fs
 
 import pymosaic
+from pymosaic.dataset.discovery import Discovery, discover
 from pymosaic.dataset.records import JobRecord
 from tests.dataset.building import write_files
 
@@ -159,3 +160,17 @@ class TestJobRecords:
         write_files(tmp_path, {name: ONE})
         self.record(tmp_path, f"{JOB}.pending")
         assert found(tmp_path, tmp_path) == [name]
+
+    def test_files_replaced_while_they_are_opened_are_looked_up_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write_files(tmp_path, {"old.mosaic": ONE})
+
+        def replacing(*arguments: Any) -> Discovery:
+            discovery = discover(*arguments)
+            if (tmp_path / "old.mosaic").exists():
+                (tmp_path / "old.mosaic").rename(tmp_path / "new.mosaic")
+            return discovery
+
+        monkeypatch.setattr("pymosaic.dataset.dataset.discover", replacing)
+        assert found(tmp_path, tmp_path) == ["new.mosaic"]
