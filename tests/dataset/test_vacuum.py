@@ -186,7 +186,10 @@ class TestClaims:
             old = time.time() - 3600
             os.utime(path, (old, old))
             with Claim(storage, "2" * 32) as held:
-                held.check()
+                held.check(storage.list_files())
+                storage.delete(record_path("2" * 32, "claim"))
+                with pytest.raises(pymosaic.CommitConflictError):
+                    held.check(storage.list_files())
 
     def test_nothing_is_published_under_one_that_is_too_old(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -186,9 +186,9 @@ class WriteJob:
             if self.mode != "append" or removes:
                 claim = stack.enter_context(Claim(self.storage, self.id))
                 removes = self._check_removes(removes)
-            self._check_alive()
+            entries = self._check_alive()
             if claim is not None:
-                claim.check()
+                claim.check(entries)
             record = JobRecord(frozenset(adds), removes)
             self._publish(record)
         self._tidy(record)
@@ -227,12 +227,15 @@ class WriteJob:
     def _list_records(self) -> list[Entry]:
         return self.storage.list_files(RECORDS_DIRECTORY, recursive=False)
 
-    def _check_alive(self) -> None:
-        if self._records(self._list_records()) != {"pending"}:
+    def _check_alive(self) -> list[Entry]:
+        """List all records, among which this job must be pending."""
+        entries = self._list_records()
+        if self._records(entries) != {"pending"}:
             raise MosaicError(
                 f"{self.storage.name}: job {self.id} cannot commit: it was committed, aborted or "
                 "vacuumed before"
             )
+        return entries
 
     def _check_replaceable(self, files: Iterable[Entry]) -> None:
         paths = [entry.path for entry in files]
