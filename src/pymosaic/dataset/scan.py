@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pymosaic.dataset.binding import BoundFile, ColumnBinding
 from pymosaic.dataset.discovery import DataFile
 from pymosaic.dataset.heads import FileHead
 from pymosaic.dataset.plan import FilePlan, Piece, ScanPlan, Share, make_pieces, plan_file
-from pymosaic.dataset.scan_task import BoundFile, ColumnBinding, ScanTask
+from pymosaic.dataset.scan_task import ScanTask
 from pymosaic.errors import InvalidOptionError
 from pymosaic.kernels.arrow_export import MemoryBudget
 
