@@ -122,6 +122,15 @@ class TestLists:
         write_files(tmp_path, {"_hidden": ONE})
         assert pymosaic.dataset(tmp_path / "_hidden").count_rows() == 1
 
+    def test_relative_paths_among_absolute_ones(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write_files(tmp_path, {"a/1.mosaic": ONE, "b/2.mosaic": ONE})
+        monkeypatch.chdir(tmp_path)
+        dataset = pymosaic.dataset(["a", tmp_path / "b"])
+        assert dataset.base == str(tmp_path)
+        assert dataset.count_rows() == 2
+
     def test_one_dataset_lies_in_one_file_system(self, tmp_path: Path) -> None:
         write_files(tmp_path, {"a.mosaic": ONE})
         with pytest.raises(pymosaic.InvalidOptionError, match="different file systems"):
