@@ -101,7 +101,7 @@ def test_writer_options_reach_the_writer(run, small, tmp_path):
         (["small.mosaic", "nosuch/out.mosaic"], 1, "nosuch/out.mosaic"),
         (["broken.mosaic", "out.mosaic"], 1, "broken.mosaic"),
         (["broken.jsonl", "out.mosaic"], 1, "broken.jsonl"),
-        (["broken.parquet", "out.mosaic"], 1, "magic bytes"),
+        (["broken.parquet", "out.mosaic"], 1, "broken.parquet: "),
         (["nested.jsonl", "out.mosaic"], 1, "column 'a' of type struct"),
     ],
 )

@@ -47,10 +47,10 @@ def lance_meta(path: str) -> Document:
             }
             for column, leaf, pages in _leaves(file, file.column_names)
         ]
-    title = (
-        f"{path}: Lance {facts['format'][6:]}, {count(facts['num_rows'], 'row')}, "
-        f"{count(facts['num_columns'], 'column')}"
-    )
+        title = (
+            f"{path}: Lance {file.version}, {count(file.num_rows, 'row')}, "
+            f"{count(file.num_columns, 'column')}"
+        )
     return Document(title, facts, "columns", _COLUMNS, rows)
 
 
