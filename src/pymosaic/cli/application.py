@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from pymosaic.cli import missing_part
 from pymosaic.cli.interrupts import Interrupted, interruptible
@@ -70,6 +70,15 @@ class _Commands(TyperGroup):
         return command
 
 
+class _Command(TyperCommand):
+    """A command whose arguments are shown as its module says."""
+
+    usage: str
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return ["[OPTIONS]", self.usage]
+
+
 def _load(name: str) -> Any:
     module = import_module(f"pymosaic.cli.commands.{name.replace('-', '_')}")
     if hasattr(module, "group"):
@@ -79,10 +88,13 @@ def _load(name: str) -> Any:
     examples = "\n".join(f"  {line}" for line in module.EXAMPLES)
     application.command(
         name,
+        cls=_Command,
         epilog=f"\b\nExamples:\n{examples}",
         context_settings={"help_option_names": ["-h", "--help"]},
     )(module.command)
-    return typer.main.get_command(application)
+    command = typer.main.get_command(application)
+    command.usage = getattr(module, "USAGE", "FILE...")
+    return command
 
 
 application = typer.Typer(

@@ -109,10 +109,9 @@ class _FileRows(Rows):
 
     def parts(self, names: list[str]) -> Iterator[tuple[int, Callable[[], pa.RecordBatch]]]:
         for number, row_group in enumerate(self._file.metadata.row_groups()):
-            batches = partial(
-                self._file.iter_batches, max(1, row_group.num_rows), names, None, [number]
-            )
-            yield row_group.num_rows, lambda batches=batches: next(batches())
+            size = max(1, row_group.num_rows)
+            batches = partial(self._file.iter_batches, size, names, None, [number])
+            yield row_group.num_rows, partial(_first, batches)
 
     def close(self) -> None:
         self._file.close()
@@ -147,7 +146,11 @@ class _DatasetRows(Rows):
         task = scan.task()
         for piece in scan.plan(max_piece_bytes=1).pieces:
             batches = partial(task.read, [piece], batch_size=max(1, piece.num_rows))
-            yield piece.num_rows, lambda batches=batches: next(batches())
+            yield piece.num_rows, partial(_first, batches)
+
+
+def _first(batches: Callable[[], Iterator[pa.RecordBatch]]) -> pa.RecordBatch:
+    return next(batches())
 
 
 def _itself(batch: pa.RecordBatch) -> pa.RecordBatch:

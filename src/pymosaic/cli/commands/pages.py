@@ -16,7 +16,7 @@ __all__ = ["EXAMPLES", "command"]
 
 EXAMPLES = [
     "pymosaic pages data.mosaic -c 'sensor_temp_*'",
-    "pymosaic pages data.mosaic --json | jq '.pages[] | select(.encoding == \"PLAIN\") | .column'",
+    "pymosaic pages data.mosaic | jq 'select(.encoding == \"PLAIN\") | .column'",
 ]
 
 _FIELDS = (
