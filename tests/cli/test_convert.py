@@ -101,7 +101,7 @@ def test_writer_options_reach_the_writer(run, small, tmp_path):
         (["small.mosaic", "nosuch/out.mosaic"], 1, "nosuch/out.mosaic"),
         (["broken.mosaic", "out.mosaic"], 1, "broken.mosaic"),
         (["broken.jsonl", "out.mosaic"], 1, "broken.jsonl"),
-        (["broken.parquet", "out.mosaic"], 1, "magic bytes"),
+        (["broken.parquet", "out.mosaic"], 1, "broken.parquet: "),
         (["nested.jsonl", "out.mosaic"], 1, "column 'a' of type struct"),
     ],
 )
@@ -215,3 +215,29 @@ def test_lines_of_json_are_written_in_the_order_of_columns(run, small, tmp_path)
     target = tmp_path / "out.jsonl"
     run("convert", small, target, "-c", "city,id", "-n", "1")
     assert list(json.loads(target.read_text())) == ["city", "id"]
+
+
+def test_lance_files_are_written_read_and_looked_into(run, small, tmp_path):
+    there, back = tmp_path / "there.lance", tmp_path / "back.mosaic"
+    columns = ["id", "city", "score", "day", "tags"]
+    result = run("convert", small, there, "-c", ",".join(columns))
+    assert result.code == 0, result.stderr
+    assert run("convert", there, back).code == 0
+    assert pymosaic.read_table(back).equals(small_table().select(columns))
+    assert [line["id"] for line in run("head", there, "-n", "2").lines()] == [0, 1]
+    names = [column["name"] for column in run("schema", there, "--json").json()["columns"]]
+    assert names == columns
+    meta = run("meta", there, "--json").json()
+    assert (meta["format"], meta["num_rows"], len(meta["columns"])) == ("lance 2.1", ROWS, 5)
+    pages = run("pages", there, "-c", "id").lines()
+    assert [(page["column"], page["first_row"], page["num_rows"]) for page in pages] == [
+        ("id", 0, ROWS)
+    ]
+
+
+def test_lance_datasets_are_read_by_pylance(run, tmp_path):
+    lance = pytest.importorskip("lance")
+    lance.write_dataset(pa.table({"n": [1, 2, 3]}), tmp_path / "set.lance")
+    assert run("convert", tmp_path / "set.lance", tmp_path / "out.mosaic").code == 0
+    assert pymosaic.read_table(tmp_path / "out.mosaic")["n"].to_pylist() == [1, 2, 3]
+    assert run("count", tmp_path / "set.lance", "--where", "n > 1").stdout == "2\n"

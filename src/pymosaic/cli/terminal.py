@@ -7,6 +7,7 @@ the first screen of a table of any size is there at once.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TextIO
@@ -60,6 +61,9 @@ class TerminalOutput(Output):
     """Tables for people."""
 
     def __init__(self, stream: TextIO, *, pager: bool) -> None:
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that lacks a character shows another.
+            stream.reconfigure(errors="replace")
         console = Console(file=stream)
         self._width = console.width
         self._paint = _Painter(console)

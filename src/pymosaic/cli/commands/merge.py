@@ -9,8 +9,9 @@ import typer
 from pymosaic.cli.options import reporting
 from pymosaic.cli.output import Output
 
-__all__ = ["EXAMPLES", "command"]
+__all__ = ["EXAMPLES", "USAGE", "command"]
 
+USAGE = "SOURCE... TARGET"
 EXAMPLES = [
     "pymosaic merge monday.mosaic tuesday.mosaic week.mosaic",
     "pymosaic merge 'days/*.mosaic' -o month.mosaic --verify",
