@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import os
 import random
 import signal
@@ -27,6 +26,7 @@ import pyarrow as pa
 
 import pymosaic
 from tests.faults.injection import temporaries
+from tests.figures import show
 
 _ROWS, _COLUMNS = 6_000, 40
 # Lost between os.open and the assignment: one in thousands of interrupts.
@@ -136,8 +136,7 @@ def main() -> int:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         figures = run(arguments.rounds, arguments.seed, Path(directory))
-    json.dump(figures, sys.stdout, indent=2)
-    print()
+    show(figures)
     failed = figures["torn_files"] != 0
     if arguments.strict:
         failed |= int(str(figures["descriptors_lost"])) > _LOST_AT_MOST

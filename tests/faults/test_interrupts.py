@@ -120,7 +120,7 @@ def test_after_an_interrupted_submission_no_thread_of_the_old_pool_stays(
     assert threads._pool is not old
 
 
-@pytest.mark.parametrize("failing", range(0, 12))
+@pytest.mark.parametrize("failing", range(12))
 def test_where_no_thread_can_be_started_work_is_done_once_all_the_same(
     failing: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
