@@ -31,6 +31,7 @@ from urllib.parse import urlsplit, urlunsplit
 import pyarrow as pa
 
 from pymosaic.errors import ClosedError, CorruptFileError, InvalidOptionError
+from pymosaic.kernels.descriptor import Descriptor
 
 __all__ = [
     "Extent",
@@ -232,31 +233,12 @@ class _MemorySource(Source):
         self._data = memoryview(b"")
 
 
-class _Descriptor:
-    """An open file descriptor that is closed when its last user lets go.
-
-    A ``close()`` while other threads read thus never hands them a number that now means
-    another file.
-    """
-
-    __slots__ = ("_close", "number")
-
-    def __init__(self, path: str) -> None:
-        self._close = os.close  # module globals may be gone at interpreter exit
-        self.number = -1
-        self.number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-
-    def __del__(self) -> None:
-        if self.number >= 0:
-            self._close(self.number)
-
-
 class _LocalSource(Source):
     """A local file, read with ``pread``: no shared position, no lock, fine after a fork."""
 
     def __init__(self, name: str, path: str) -> None:
         check_regular(name, os.stat(path))  # before open: opening a FIFO would wait for a writer
-        self._descriptor: _Descriptor | None = _Descriptor(path)
+        self._descriptor: Descriptor | None = Descriptor(os.open, path, os.O_RDONLY | os.O_CLOEXEC)
         status = os.fstat(self._descriptor.number)
         check_regular(name, status)
         super().__init__(name, status.st_size)

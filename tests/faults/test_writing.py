@@ -27,7 +27,7 @@ from tests.faults.injection import (
 )
 
 OLD, NEW = make_table(1), make_table(2)
-CALLS = ("stat", "access", "open", "fchown", "fchmod", "write", "fsync", "replace", "close")
+CALLS = ("stat", "access", "open", "fchown", "fchmod", "write", "fsync", "replace")
 
 
 @pytest.fixture
@@ -62,8 +62,8 @@ def count_calls(target: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     assert calls.count("write") > 5
     assert [call for call in calls if call not in ("write", "fchown", "fchmod")] == [
         *("stat", "access", "open"),
-        *("fsync", "replace", "close"),
-        *("open", "fsync", "close"),
+        *("fsync", "replace"),
+        *("open", "fsync"),
     ]
     return calls
 
@@ -81,7 +81,6 @@ def test_a_fault_in_place_of_any_call(
 ) -> None:
     calls = count_calls(target, monkeypatch)
     before = open_descriptors()
-    lost = 0
     for failing, call in enumerate(calls):
         write(OLD, target)
         error = ERRORS[kind]()
@@ -91,8 +90,7 @@ def test_a_fault_in_place_of_any_call(
         except type(error) as caught:
             assert caught is error  # noqa: PT017
         else:
-            # Giving a file its owner is a courtesy, and after the commit nothing can go wrong.
-            assert call in ("fchown", "fchmod", "close")
+            assert call in ("fchown", "fchmod")  # giving a file its owner is a courtesy
         monkeypatch.setattr(sink_module, "os", os)
         error.__traceback__ = None
         replaced = "replace" in calls[:failing] or call in ("fchown", "fchmod")
@@ -100,9 +98,7 @@ def test_a_fault_in_place_of_any_call(
             replaced = False
         assert version_of(target) == (2 if replaced else 1), f"call {failing}: {call}"
         assert os.listdir(target.parent) == [target.name], f"call {failing}: {call}"
-        # A close that did not happen is one descriptor that nobody can close any more.
-        lost += call == "close"
-        assert has_open(before + lost), f"call {failing}: {call}"
+        assert has_open(before), f"call {failing}: {call}"
     write(NEW, target)
     assert version_of(target) == 2
 
@@ -126,7 +122,7 @@ def test_an_interrupt_right_after_any_call(target: Path, monkeypatch: pytest.Mon
         done = calls[: failing + 1]
         assert version_of(target) == (2 if "replace" in done else 1), f"call {failing}: {call}"
         assert os.listdir(target.parent) == [target.name], f"call {failing}: {call}"
-        # What os.open returned is lost before anyone has it: Python has no way to hold it.
+        # Here os.open is wrapped in Python, which loses what it returned; compiled code does not.
         lost += call == "open"
         assert has_open(before + lost), f"call {failing}: {call}"
 
