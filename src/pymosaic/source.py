@@ -22,7 +22,6 @@ import stat
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import IO, Any, NoReturn, TypeAlias
@@ -32,6 +31,7 @@ import pyarrow as pa
 
 from pymosaic.errors import ClosedError, CorruptFileError, InvalidOptionError
 from pymosaic.kernels.descriptor import Descriptor
+from pymosaic.threads import read_map
 
 __all__ = [
     "Extent",
@@ -168,15 +168,12 @@ class Source(abc.ABC):
         return views
 
     def _read_extents(self, extents: list[Extent]) -> list[bytes | memoryview]:
-        workers = min(self.parallel_reads, len(extents))
-        if workers <= 1:
-            return [self._read_fully(extent.offset, extent.length) for extent in extents]
-        pool = ThreadPoolExecutor(workers, thread_name_prefix="pymosaic-read")
-        try:
-            return list(pool.map(lambda e: self._read_fully(e.offset, e.length), extents))
-        finally:
-            # After a failure or Ctrl-C, reads that have not begun never do.
-            pool.shutdown(cancel_futures=True)
+        # After a failure or Ctrl-C, reads that have not begun never do.
+        return read_map(
+            lambda extent: self._read_fully(extent.offset, extent.length),
+            extents,
+            self.parallel_reads,
+        )
 
     def _read_fully(self, offset: int, length: int) -> bytes | memoryview:
         data = self._read_some(offset, length)
