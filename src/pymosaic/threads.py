@@ -145,6 +145,12 @@ def read_map(
     return list(_map("pymosaic-read", threads, at_once - 1, function, items))
 
 
+def _cancel_all(tasks: list[_Task[_Item, _Result]]) -> None:
+    for task in tasks:
+        task.cancel()
+    tasks.clear()  # the traceback of an error of theirs has the frame that has them
+
+
 def _map(
     name: str,
     threads: int,
@@ -168,11 +174,7 @@ def _map(
             yield waiting[0].result()
             del waiting[0]
     finally:
-        for task in waiting:
-            task.cancel()
-        # An error's traceback has this frame.
-        waiting.clear()
-        task = None
+        _cancel_all(waiting)
 
 
 def split_evenly(
