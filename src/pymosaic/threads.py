@@ -63,7 +63,9 @@ class _Task(Generic[_Item, _Result]):
 
     def cancel(self) -> None:
         """See that it never begins or, if it has, wait for its end."""
-        if not self._claim.acquire(blocking=False):
+        if self._claim.acquire(blocking=False):
+            self._finished = True
+        else:
             self._wait()
 
 
