@@ -58,11 +58,6 @@ format: $(installed) ## Format the code and sort imports
 	$(bin)/ruff check --fix
 	$(bin)/ruff format
 
-.PHONY: sanitize
-sanitize: ## Run the tests on kernels built with the address and undefined behaviour sanitizers
-	$(MAKE) setup PYMOSAIC_SANITIZE=1
-	scripts/with-sanitizers $(bin)/python -m pytest $(PYTEST_ARGS)
-
 .PHONY: corruption
 corruption: $(installed) ## Damage every test file in every way and read it (CORRUPTION_ARGS="--sample 20")
 	$(bin)/python -m tests.corruption.matrix $(CORRUPTION_ARGS)
@@ -72,6 +67,30 @@ corruption: $(installed) ## Damage every test file in every way and read it (COR
 fuzz: $(installed) build/fuzz/coverage.so ## Fuzz reading and writing (FUZZ_ARGS="--runs 100000" or "--help")
 	PYMOSAIC_COVERAGE=1 $(bin)/python setup.py -q build --build-lib build/fuzz/lib --build-temp build/fuzz/temp
 	$(bin)/python -m tests.fuzz --kernels build/fuzz $(FUZZ_ARGS)
+
+# Left out: benchmarks and interop (DuckDB, Polars and other formats bring allocators that the
+# sanitizer takes for errors), wide (hours), load (it measures memory, most of which is then the
+# sanitizer's) and, where they exist, Spark (a JVM) and the documentation site (a browser).
+sanitized_tests := tests/unit tests/conformance tests/property tests/io_pattern tests/faults tests/fuzz
+
+.PHONY: sanitize
+sanitize: $(installed) ## Run tests and fuzzing on kernels with the address and undefined behaviour sanitizers
+	PYMOSAIC_SANITIZE=1 $(bin)/python setup.py -q build --build-lib build/sanitize/lib --build-temp build/sanitize/temp
+	PYTHONPATH=build/sanitize/lib scripts/with-sanitizers \
+		$(bin)/python -m pytest $(PYTEST_ARGS) $(sanitized_tests)
+	PYTHONPATH=build/sanitize/lib scripts/with-sanitizers \
+		$(bin)/python -m tests.fuzz --plain --work build/sanitize --runs 20000 $(FUZZ_ARGS)
+
+.PHONY: kill
+kill: $(installed) ## Kill and interrupt writers at random moments (KILL_ARGS="--kills 1000 --seed 2")
+	$(bin)/python -m tests.faults.kills $(KILL_ARGS)
+	$(bin)/python -m tests.faults.interrupts --strict
+
+.PHONY: load
+load: $(installed) ## Write and read 5 GB in bounded memory, open files thousands of times, start workers
+	$(bin)/python -m tests.load.memory $(LOAD_ARGS)
+	$(bin)/python -m tests.load.cycles
+	$(bin)/python -m tests.load.workers
 
 build/fuzz/coverage.so: tests/fuzz/coverage.c
 	@mkdir -p $(@D)
