@@ -25,10 +25,10 @@ def seen(tmp_path_factory) -> dict[str, Any]:
     data = directory / "data"
     data.mkdir()
     with Cluster(directory) as cluster, (directory / "driver.log").open("wb") as log:
-        environment = {key: value for key, value in os.environ.items() if key != "PYSPARK_PYTHON"}
+        environment = os.environ | {"PYSPARK_PYTHON": cluster.python}
         command = [sys.executable, "-m", "tests.spark.cluster_driver"]
         done = subprocess.run(
-            [*command, cluster.master, cluster.python, str(data)],
+            [*command, cluster.master, str(data)],
             cwd=ROOT,
             env=environment,
             stdin=subprocess.DEVNULL,
