@@ -16,7 +16,6 @@ from tests.spark.cluster import Cluster
 from tests.spark.cluster_driver import ROWS, TASKS
 
 ROOT = Path(__file__).parent.parent.parent
-pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +33,7 @@ def seen(tmp_path_factory) -> dict[str, Any]:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            timeout=800,
+            timeout=1500,
         )
     if done.returncode:
         pytest.fail((directory / "driver.log").read_text(errors="replace")[-6000:])

@@ -59,7 +59,7 @@ def test_results_are_right_and_columns_narrows(wide: Path, tmp_path: Path):
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=1500,
     )
     assert done.returncode == 0, done.stderr[-6000:]
     found = json.loads(out.with_suffix(".json").read_text())
