@@ -44,6 +44,7 @@ __all__ = [
     "MosaicFile",
     "MosaicWriter",
     "Piece",
+    "Recommendation",
     "RowGroupMetadata",
     "Scan",
     "ScanPlan",
@@ -56,8 +57,11 @@ __all__ = [
     "dataset",
     "merge",
     "read_metadata",
+    "read_pandas",
     "read_schema",
     "read_table",
+    "scan_polars",
+    "tune",
     "vacuum",
     "write_dataset",
     "write_table",
@@ -71,8 +75,11 @@ if TYPE_CHECKING:
     from pymosaic.dataset.plan import Piece, ScanPlan
     from pymosaic.dataset.scan import Scan
     from pymosaic.dataset.scan_task import ScanTask
+    from pymosaic.dataset.tune import Recommendation, tune
     from pymosaic.dataset.vacuum import VacuumReport, vacuum
     from pymosaic.dataset.write import WrittenDataset, write_dataset
+    from pymosaic.interop.pandas import read_pandas
+    from pymosaic.interop.polars import scan_polars
 
 # Imported when first asked for: who reads one file needs none of it.
 _LATE = {
@@ -80,13 +87,17 @@ _LATE = {
     "Dataset": "pymosaic.dataset.dataset",
     "MergeReport": "pymosaic.dataset.merge",
     "Piece": "pymosaic.dataset.plan",
+    "Recommendation": "pymosaic.dataset.tune",
     "Scan": "pymosaic.dataset.scan",
     "ScanPlan": "pymosaic.dataset.plan",
     "ScanTask": "pymosaic.dataset.scan_task",
+    "read_pandas": "pymosaic.interop.pandas",
+    "scan_polars": "pymosaic.interop.polars",
     "VacuumReport": "pymosaic.dataset.vacuum",
     "WrittenDataset": "pymosaic.dataset.write",
     "compact": "pymosaic.dataset.compact",
     "merge": "pymosaic.dataset.merge",
+    "tune": "pymosaic.dataset.tune",
     "vacuum": "pymosaic.dataset.vacuum",
     "write_dataset": "pymosaic.dataset.write",
 }

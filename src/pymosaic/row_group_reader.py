@@ -37,12 +37,14 @@ _WORTH_A_THREAD = 128 << 10
 
 
 class Selection:
-    """Some columns of a file, and their Arrow schema once it is wanted."""
+    """Some columns of a file, and their Arrow schema once it is wanted, unless it is known."""
 
-    def __init__(self, catalog: Catalog, positions: Positions) -> None:
+    def __init__(
+        self, catalog: Catalog, positions: Positions, schema: pa.Schema | None = None
+    ) -> None:
         self.positions = positions
         self._catalog = catalog
-        self._schema: pa.Schema | None = None
+        self._schema = schema
 
     def __arrow_c_schema__(self) -> object:
         return export_schema(self._catalog, self.positions)

@@ -21,6 +21,7 @@ from pymosaic.format.block import Compressor
 from pymosaic.format.footer import Footer
 from pymosaic.format.row_group_index import BucketEntry
 from pymosaic.format.varint import encode_varint
+from pymosaic.interop.pandas import frame_to_table
 from pymosaic.kernels.arrow_source import ArrowSource, bind, catalog_from_arrow
 from pymosaic.kernels.batch_size import measure
 from pymosaic.kernels.bucket_encoder import BucketEncoder
@@ -55,10 +56,15 @@ class _Exported:
         return self._capsules
 
 
-def _open_data(data: Any) -> pa.Table | pa.RecordBatch | pa.RecordBatchReader:
+def _open_data(
+    data: Any, schema: pa.Schema | None = None
+) -> pa.Table | pa.RecordBatch | pa.RecordBatchReader:
     """Anything that speaks Arrow, as one of pyarrow's three kinds of tabular data."""
     if isinstance(data, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)):
         return data
+    table = frame_to_table(data, schema)
+    if table is not None:
+        return table
     kind = type(data).__name__
     if hasattr(data, "__arrow_c_stream__"):
         importer, exported = pa.RecordBatchReader.from_stream, data.__arrow_c_stream__()
@@ -238,7 +244,7 @@ class MosaicWriter:
         """
         self._check_open()
         with _Aborting(self):
-            for batch in _batches(_open_data(data)):
+            for batch in _batches(_open_data(data, self._schema)):
                 self._append(batch)
 
     def end_row_group(self) -> None:

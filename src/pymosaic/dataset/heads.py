@@ -44,8 +44,9 @@ __all__ = [
 # What on_error="skip" skips: files that are no Mosaic files, damaged, or beyond what is allowed.
 BROKEN_FILE = (CorruptFileError, LimitExceededError, UnsupportedFeatureError)
 
-# A catalog takes some 100 bytes per column.
-_MAX_CACHED_COLUMNS = 1_000_000
+# What a catalog takes, about.
+_BYTES_PER_COLUMN = 100
+_MAX_CACHED_BYTES = 128 << 20
 _MAX_KEPT_BYTES = 256 << 20
 _REMOTE_OPENERS = 32
 
@@ -55,14 +56,14 @@ class CatalogCache:
 
     Parameters
     ----------
-    max_columns : int
-        How many columns all catalogs may have together; one is kept whatever its width.
+    max_bytes : int
+        What catalogs and blocks may take together; one is kept whatever its size.
     """
 
-    def __init__(self, max_columns: int = _MAX_CACHED_COLUMNS) -> None:
-        self._max_columns = max_columns
+    def __init__(self, max_bytes: int = _MAX_CACHED_BYTES) -> None:
+        self._max_bytes = max_bytes
         self._catalogs: OrderedDict[tuple[bool, Limits, bytes], Catalog] = OrderedDict()
-        self._num_columns = 0
+        self._bytes = 0
         self._lock = threading.Lock()
         self.parsed = 0
 
@@ -78,11 +79,15 @@ class CatalogCache:
             catalog = schema_block.parse(block, compressed, limits)
             self.parsed += 1
             self._catalogs[key] = catalog
-            self._num_columns += catalog.num_nodes
-            while self._num_columns > self._max_columns and len(self._catalogs) > 1:
-                _, dropped = self._catalogs.popitem(last=False)
-                self._num_columns -= dropped.num_nodes
+            self._bytes += _weight(block, catalog)
+            while self._bytes > self._max_bytes and len(self._catalogs) > 1:
+                (_, _, dropped_block), dropped = self._catalogs.popitem(last=False)
+                self._bytes -= _weight(dropped_block, dropped)
             return catalog
+
+
+def _weight(block: bytes, catalog: Catalog) -> int:
+    return len(block) + _BYTES_PER_COLUMN * catalog.num_nodes
 
 
 # One for the process: tasks of a cluster come one by one, and mostly want the same schema.
@@ -93,6 +98,7 @@ catalogs = CatalogCache()
 class FileHead:
     """Footer, columns and row groups of one file."""
 
+    name: str | None
     size: int
     compressed: bool
     catalog: Catalog
@@ -112,7 +118,7 @@ def read_head(source: Source, limits: Limits) -> FileHead:
             bytes(end.row_group_index), catalog, footer.num_row_groups, footer.schema_offset
         )
         size = len(end.row_group_index)
-    return FileHead(source.size, footer.compressed, catalog, index, size)
+    return FileHead(source.name, source.size, footer.compressed, catalog, index, size)
 
 
 def open_parts(head: FileHead, source: Source, limits: Limits) -> FileParts:
@@ -128,7 +134,7 @@ class HeadStore:
     filesystem : object
     limits : Limits
     max_bytes : int
-        How much the kept indexes may take; what is dropped is read again when it is wanted again.
+        How much kept heads may take; what is dropped is read again when it is wanted again.
     """
 
     def __init__(self, filesystem: Any, limits: Limits, max_bytes: int = _MAX_KEPT_BYTES) -> None:
@@ -136,10 +142,11 @@ class HeadStore:
         self._limits = limits
         self._max_bytes = max_bytes
         self._kept: dict[str, FileHead] = {}
+        self._catalogs: set[Catalog] = set()
         self._bytes = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": {}, "_bytes": 0}
+        return {**self.__dict__, "_kept": {}, "_catalogs": set(), "_bytes": 0}
 
     def get(self, path: str) -> FileHead | None:
         """The head of a file if it is kept."""
@@ -150,12 +157,18 @@ class HeadStore:
         workers = num_threads() if self._filesystem is None else _REMOTE_OPENERS
         for file, head in read_ahead(self._load, ((file, 1) for file in files), workers, workers):
             if isinstance(head, FileHead) and file.path not in self._kept:
-                # Entries of an index take 24 bytes each, about twice their bytes in the file.
-                weight = 3 * head.index_bytes
-                if self._bytes + weight <= self._max_bytes:
-                    self._kept[file.path] = head
-                    self._bytes += weight
+                self._keep(file.path, head)
             yield file, head
+
+    def _keep(self, path: str, head: FileHead) -> None:
+        # The bytes of the index are kept, and its entries take about twice as much.
+        weight = 3 * head.index_bytes
+        if head.catalog not in self._catalogs:
+            weight += _BYTES_PER_COLUMN * head.catalog.num_nodes
+        if self._bytes + weight <= self._max_bytes:
+            self._kept[path] = head
+            self._catalogs.add(head.catalog)
+            self._bytes += weight
 
     def _load(self, file: DataFile) -> tuple[DataFile, FileHead | MosaicError]:
         head = self._kept.get(file.path)

@@ -22,7 +22,6 @@ __all__ = [
     "RowGroupPlan",
     "ScanPlan",
     "Share",
-    "excluded",
     "make_pieces",
     "plan_file",
     "residual_filter",
@@ -178,21 +177,20 @@ class BucketShares:
     """How much of each bucket a set of columns needs."""
 
     def __init__(self, catalog: Catalog, selections: Sequence[npt.NDArray[np.int64]]) -> None:
-        self.num_buckets = catalog.num_buckets
         positions = np.unique(np.concatenate(selections))
-        buckets = positions * self.num_buckets // max(1, catalog.num_columns)
-        wanted = np.bincount(buckets, minlength=self.num_buckets)
-        starts = np.arange(self.num_buckets + 1, dtype=np.int64) * catalog.num_columns
-        sizes = np.diff(-(-starts // self.num_buckets))
-        self._wanted = wanted > 0
-        self._share = wanted / np.maximum(sizes, 1)
+        # Of a file's buckets, of which it may claim billions, only the wanted ones are looked at.
+        self._buckets, wanted = np.unique(
+            positions * catalog.num_buckets // max(1, catalog.num_columns), return_counts=True
+        )
+        starts = -(-self._buckets * catalog.num_columns // catalog.num_buckets)
+        stops = -(-(self._buckets + 1) * catalog.num_columns // catalog.num_buckets)
+        self._share = wanted / (stops - starts)
 
     def measure(self, head: FileHead, row_group: int) -> tuple[int, int]:
         """Number of buckets and compressed bytes to read from a row group."""
-        compressed, raw = head.index.bucket_sizes(row_group, self.num_buckets)
-        stored = self._wanted & (compressed > 0)
+        compressed, raw = head.index.bucket_sizes(row_group, self._buckets)
         share = np.where(raw == 0, self._share, 1.0)
-        return int(stored.sum()), int(np.ceil(compressed * share)[stored].sum())
+        return int(np.count_nonzero(compressed)), int(np.ceil(compressed * share).sum())
 
 
 def plan_file(
@@ -222,23 +220,6 @@ def plan_file(
         num_buckets, num_bytes = shares.measure(head, row_group)
         row_groups.append(RowGroupPlan(row_group, num_rows, num_bytes, num_buckets))
     return FilePlan(path, partition, tuple(row_groups))
-
-
-def excluded(
-    head: FileHead, row_group: int, row_filter: Filter, types: Mapping[str, pa.DataType]
-) -> bool:
-    """Whether statistics tell that no row of a row group passes.
-
-    ``types`` are the file's own types of the columns whose statistics may be used.
-    """
-
-    def statistics(name: str) -> ColumnStatistics | None:
-        arrow_type = types.get(name)
-        if arrow_type is None:
-            return None
-        return row_group_statistics(head, row_group, name, arrow_type)
-
-    return row_filter.excludes(statistics, head.index.row_count(row_group))
 
 
 def make_pieces(files: Iterable[FilePlan], max_bytes: int) -> Iterable[Piece]:

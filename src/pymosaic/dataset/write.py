@@ -12,6 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from pymosaic.dataset.commit import WriteJob
+from pymosaic.dataset.dataset import Dataset
+from pymosaic.dataset.heads import read_head
 from pymosaic.dataset.partitioning import split_partition
 from pymosaic.dataset.records import take_snapshot
 from pymosaic.dataset.rolling import (
@@ -20,9 +22,13 @@ from pymosaic.dataset.rolling import (
     PartitionedWriter,
     file_schema,
 )
-from pymosaic.dataset.storage import Storage, open_storage
+from pymosaic.dataset.schema_union import unite
+from pymosaic.dataset.storage import Entry, Storage, open_storage
 from pymosaic.errors import DatasetExistsError, InvalidDataError, InvalidOptionError
+from pymosaic.kernels.arrow_source import catalog_from_arrow
+from pymosaic.limits import Limits
 from pymosaic.progress import Meter, Progress
+from pymosaic.source import open_source
 from pymosaic.writer import _batches, _open_data
 
 __all__ = ["WrittenDataset", "write_dataset"]
@@ -65,14 +71,14 @@ def write_dataset(
     """Write data as a directory of Mosaic files.
 
     All files appear at once: readers see the dataset as it was, or with all of them, whenever
-    this process fails or is killed. See the guide on datasets for what holds with several writers.
+    this process fails or is killed. Others may read and write at the same time.
 
     Parameters
     ----------
     data : Arrow data
         A pyarrow Table, RecordBatch, RecordBatchReader, Dataset or Scanner; an iterable of
-        batches; anything that speaks Arrow: Polars and pandas DataFrames, DuckDB relations,
-        scans of Mosaic datasets.
+        batches; a Mosaic dataset or a scan of one; anything that speaks Arrow: Polars and pandas
+        DataFrames, DuckDB relations.
     base : str or path-like
         The directory, a path or URI; it need not exist.
     partition_by : str or list of str, optional
@@ -111,11 +117,14 @@ def write_dataset(
     schema, batches, num_rows = open_batches(data)
     storage = open_storage(base, filesystem)
     keys = _partition_keys(partition_by)
-    if mode == "append":
-        keys = _keys_of_dataset(storage, schema, keys)
-    keys = keys or ()
     # Before a job is begun, so that most mistakes leave no trace.
-    file_schema(schema, keys, writer_options)
+    present = take_snapshot(storage).files if mode == "append" else ()
+    if present:
+        keys = _keys_of_dataset(storage, present[0], schema, keys)
+    keys = keys or ()
+    stored = file_schema(schema, keys, writer_options)
+    if present:
+        _check_types(storage, present[0], stored)
     try:
         job = WriteJob.start(storage, mode="error" if mode == "ignore" else mode)
         files, removed = _write(
@@ -171,6 +180,8 @@ def open_batches(data: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch], int | 
 
 def _unwrap(data: Any) -> Any:
     """Objects that give their rows only when asked in their own way."""
+    if isinstance(data, Dataset):
+        return data.scan()
     arrow = sys.modules.get("pyarrow.dataset")
     if arrow is not None and isinstance(data, arrow.Dataset):
         data = data.scanner()
@@ -216,15 +227,10 @@ def _partition_keys(partition_by: object) -> tuple[str, ...] | None:
 
 
 def _keys_of_dataset(
-    storage: Storage, schema: pa.Schema, keys: tuple[str, ...] | None
-) -> tuple[str, ...] | None:
-    """The keys to append with: those that the dataset has, if it has files."""
-    files = take_snapshot(storage).files
-    if not files:
-        return keys
-    # All files must have the same; one tells them.
-    directories = files[0].path.split("/")[:-1]
-    present = tuple(key for key, _ in split_partition(directories))
+    storage: Storage, file: Entry, schema: pa.Schema, keys: tuple[str, ...] | None
+) -> tuple[str, ...]:
+    """The keys to append with: those that the dataset has, which any of its files tells."""
+    present = tuple(key for key, _ in split_partition(file.path.split("/")[:-1]))
     if keys is not None and keys != present:
         raise InvalidOptionError(
             f"partition_by is {list(keys)}, but {storage.name} is partitioned by {list(present)}"
@@ -235,3 +241,14 @@ def _keys_of_dataset(
             f"{missing[0]!r}"
         )
     return present
+
+
+def _check_types(storage: Storage, file: Entry, schema: pa.Schema) -> None:
+    """Refuse columns that could not be read together with those of a file that is there."""
+    path = storage.full_path(file.path)
+    source = open_source(path, storage.filesystem, file.size)
+    try:
+        catalog = read_head(source, Limits()).catalog
+    finally:
+        source.close()
+    unite([(path, catalog), ("the data to append", catalog_from_arrow(schema, 1))])
