@@ -53,7 +53,11 @@ def test_columns_and_filters_narrow_the_relation(spark, tmp_path):
     )
     assert frame.columns == ["id", "price", "key", "day"]
     assert sorted(row["id"] for row in frame.collect()) == [1, 2, 4]
+    assert frame.count() == 3
     assert frame.where("id > 1").count() == 2
+    flat = pymosaic.spark.read(spark, tmp_path, filters=[("id", ">", 1), ("id", "<", 5)])
+    assert flat.count() == 3
+    assert flat.where("id = 4 or id = 5").count() == 1
     with pytest.raises(pymosaic.InvalidOptionError, match="columns must be a list"):
         pymosaic.spark.read(spark, tmp_path, columns="id")
     with pytest.raises(Exception, match="no column matches 'idd'"):
@@ -179,7 +183,7 @@ def test_spark_finds_the_source_by_itself_and_stops_without_noise(wide):
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=1500,
     )
     assert done.returncode == 0, done.stderr[-6000:]
     _, _, after = done.stderr.partition("ENABLED")

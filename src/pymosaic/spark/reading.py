@@ -16,7 +16,7 @@ from pymosaic.dataset.discovery import discover
 from pymosaic.dataset.plan import Piece
 from pymosaic.dataset.scan_task import ScanTask
 from pymosaic.spark.options import SourceOptions
-from pymosaic.spark.predicates import all_of, decode_literals, translate
+from pymosaic.spark.predicates import decode_filters, narrowed, translate
 from pymosaic.spark.storage import locate
 from pymosaic.spark.types import arrow_schema, spark_type
 
@@ -173,9 +173,8 @@ class MosaicReader(DataSourceReader):
             for field in schema.fields
             if field.name in known and spark_type(known[field.name]) == field.dataType
         }
-        filters = all_of(
-            translate(options.pushed.get("filters", ()), exact),
-            decode_literals(options.filters),
+        filters = narrowed(
+            decode_filters(options.filters), translate(options.pushed.get("filters", ()), exact)
         )
         limit = options.pushed.get("limit")
         scan = dataset.scan(columns=names, filters=filters or None, limit=limit)
