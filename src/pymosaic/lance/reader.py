@@ -29,6 +29,7 @@ from pymosaic.lance.container import FOOTER_BYTES, FileDescriptor, Footer, parse
 from pymosaic.lance.schema import is_single_column, parse_schema
 from pymosaic.limits import Limits
 from pymosaic.pages import read_page
+from pymosaic.pages.blocks import Memory
 from pymosaic.pages.layouts.page import FILE, Range, Steps
 from pymosaic.pages.nesting import FieldNode, LeafPath, build_node, leaf_paths, merge
 from pymosaic.pages.protobuf import parse
@@ -239,7 +240,8 @@ class LanceFile:
                 for leaf in range(len(field.paths))
                 for page in self._pages(field.first_column + leaf).pages
             ]
-            steps = [self._steps(field, leaf, page, None) for field, leaf, page in jobs]
+            memory = Memory.of_table(self._limits)
+            steps = [self._steps(field, leaf, page, None, memory) for field, leaf, page in jobs]
             arrays = iter(self._run(steps, [page for _, _, page in jobs]))
             chunked = []
             for number in wanted:
@@ -280,6 +282,7 @@ class LanceFile:
             steps: list[Steps[pa.Array]] = []
             pages: list[LancePage] = []
             counts: list[int] = []
+            memory = Memory.of_table(self._limits)
             for number in wanted:
                 field = self._fields[number]
                 for leaf in range(len(field.paths)):
@@ -289,7 +292,7 @@ class LanceFile:
                     for page, start, end in zip(column.pages, bounds, bounds[1:], strict=False):
                         if end > start:
                             local = ascending[start:end] - page.first_row
-                            steps.append(self._steps(field, leaf, page, local))
+                            steps.append(self._steps(field, leaf, page, local, memory))
                             pages.append(page)
                     counts.append(len(steps) - before)
             arrays = iter(self._run(steps, pages))
@@ -346,8 +349,9 @@ class LanceFile:
                 behind = [cursor for cursor in leaves if cursor.end <= row]
                 for cursor in behind:
                     cursor.advance(row)
+                memory = Memory.of_table(self._limits)
                 arrays = self._run(
-                    [self._steps(c.field, c.leaf, c.page, None) for c in behind],
+                    [self._steps(c.field, c.leaf, c.page, None, memory) for c in behind],
                     [c.page for c in behind],
                 )
                 for cursor, array in zip(behind, arrays, strict=True):
@@ -402,9 +406,10 @@ class LanceFile:
         return pages
 
     def _steps(
-        self, field: _Field, leaf: int, page: LancePage, rows: np.ndarray | None
+        self, field: _Field, leaf: int, page: LancePage, rows: np.ndarray | None, table: Memory
     ) -> Steps[pa.Array]:
-        return read_page(page.layout, page.input(rows), field.paths[leaf], self._limits)
+        memory = Memory.of_page(self._limits, table)
+        return read_page(page.layout, page.input(rows), field.paths[leaf], memory)
 
     def _run(self, steps: Sequence[Steps[pa.Array]], pages: Sequence[LancePage]) -> list[pa.Array]:
         """Drive readings together: what all of them want next is fetched at once."""

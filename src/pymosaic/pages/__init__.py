@@ -24,25 +24,22 @@ Bytes are hostile until checked; what comes out is valid Arrow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 import pyarrow as pa
 
-from pymosaic.limits import Limits
 from pymosaic.pages.blocks import Memory, corrupt_unless
 from pymosaic.pages.encodings import TreeDecoder
 from pymosaic.pages.layouts import read_items
-from pymosaic.pages.layouts.page import PageInput, Range, Steps
+from pymosaic.pages.layouts.page import PageInput, Steps
 from pymosaic.pages.levels import shape_of, unravel
 from pymosaic.pages.messages import Layout
 from pymosaic.pages.nesting import LeafPath, nest
 
-__all__ = ["read_page", "run"]
+__all__ = ["read_page"]
 
 
-def read_page(layout: Layout, page: PageInput, path: LeafPath, limits: Limits) -> Steps[pa.Array]:
+def read_page(layout: Layout, page: PageInput, path: LeafPath, memory: Memory) -> Steps[pa.Array]:
     """Read rows of a page of one leaf; the array has a row for each wanted one."""
-    memory = Memory.of_page(limits)
+    memory.charge(sum(page.buffer_sizes) if page.rows is None else 0)
     shape = shape_of(layout.layers)
     path.check(shape)
     items = yield from read_items(layout, page, TreeDecoder(memory))
@@ -56,13 +53,3 @@ def read_page(layout: Layout, page: PageInput, path: LeafPath, limits: Limits) -
     expected = page.num_rows if page.rows is None else len(page.rows)
     corrupt_unless(len(array) == expected, f"{len(array)} rows, not {expected}", "page")
     return array
-
-
-def run(steps: Steps[pa.Array], fetch: Callable[[Sequence[Range]], list[memoryview]]) -> pa.Array:
-    """Drive one reading to its end with a function that fetches ranges."""
-    try:
-        ranges = next(steps)
-        while True:
-            ranges = steps.send(fetch(ranges))
-    except StopIteration as stop:
-        return stop.value
