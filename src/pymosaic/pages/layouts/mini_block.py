@@ -117,8 +117,23 @@ def take(
     ]
     part = replace(index, starts=np.cumsum(sizes) - sizes, sizes=sizes, counts=index.counts[chunks])
     items = _decode(layout, bytes_of(b"".join(pieces)), part, selection.is_cut, decoder)
+    items = _pick(items, selection.rows)
     items = _look_up(layout, items, contents[-1], decoder)
-    return Items(items.levels, items.num_items, items.values, selection.rows)
+    return items
+
+
+def _pick(items: Items, rows: Integers) -> Items:
+    """Keep only rows, where they are single values of fixed width; else say where they are."""
+    block = items.values
+    if items.levels.repetition is not None or not isinstance(block, FixedBlock) or block.bits % 8:
+        return replace(items, rows=rows)
+    width, definition = block.bits // 8, items.levels.definition
+    corrupt_unless(int(rows.max()) < block.count, "rows are missing", "page")
+    data = block.data[: block.count * width].reshape(block.count, width)[rows].reshape(-1)
+    if definition is not None:
+        corrupt_unless(len(definition) == block.count, "levels for other items", "levels")
+        definition = definition[rows]
+    return Items(Levels(None, definition), len(rows), FixedBlock(block.bits, len(rows), data))
 
 
 def _look_up(
@@ -130,7 +145,7 @@ def _look_up(
     block = Chunks.single(bytes_of(content), layout.num_dictionary_items)
     assert items.values is not None
     values = look_up(items.values, decoder.blocks(layout.dictionary, block))
-    return Items(items.levels, items.num_items, values)
+    return replace(items, values=values)
 
 
 def _decode(
