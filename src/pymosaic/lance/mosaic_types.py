@@ -146,33 +146,34 @@ def from_mosaic(table: _Tabular) -> _Tabular:
 def _with_structs(columns: list[_Column], prefix: str) -> list[_Column]:
     """Gather columns by the first part of their names; parts below become structs in turn."""
     groups: dict[str, list[_Column]] = {}
-    plain: set[str] = set()
+    plain: dict[str, _Column] = {}
     for name, field, values in columns:
         first, dot, rest = name.partition(".")
-        if dot and first and rest:
-            groups.setdefault(first, []).append((rest, field, values))
-        elif dot:
+        if dot and not (first and rest):
             raise InvalidDataError(
                 f"column {prefix + name!r} cannot be a field of a struct: rename it, since Lance "
                 "reads a dot in a name as a step into a struct"
             )
-        else:
-            plain.add(name)
-            groups.setdefault(name, []).append((name, field, values))
+        if not dot:
+            if name in plain:
+                raise InvalidDataError(f"two columns are named {prefix + name!r}: rename one")
+            plain[name] = name, field.with_name(name), values
+        members = groups.setdefault(first, [])
+        if dot:
+            members.append((rest, field, values))
     result: list[_Column] = []
     for name, members in groups.items():
         if name not in plain:
             inner = _with_structs(members, f"{prefix}{name}.")
             struct = _struct([field for _, field, _ in inner], [values for _, _, values in inner])
-            result.append((name, pa.field(name, struct.type, nullable=False), struct))
-        elif len(members) > 1:
+            result.append((name, pa.field(name, struct.type), struct))
+        elif members:
             raise InvalidDataError(
-                f"columns {prefix + name!r} and {prefix + name + '.' + members[1][0]!r} cannot "
+                f"columns {prefix + name!r} and {prefix + name + '.' + members[0][0]!r} cannot "
                 "both be there: Lance reads a dot in a name as a step into a struct; rename one"
             )
         else:
-            _, field, values = members[0]
-            result.append((name, field.with_name(name), values))
+            result.append(plain[name])
     return result
 
 
