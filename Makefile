@@ -10,7 +10,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHON
 
 bin := .venv/bin
-sources := $(wildcard $(addprefix src/pymosaic/kernels/*.,pyx pxd h))
+kernels := src/pymosaic/kernels src/pymosaic/pages/kernels
+sources := $(wildcard $(foreach folder,$(kernels),$(addprefix $(folder)/*.,pyx pxd h)))
 # The stamp carries the kind of build, so that changing the kind rebuilds.
 kind := $(or $(if $(PYMOSAIC_SANITIZE),sanitize),$(if $(PYMOSAIC_DEBUG),debug),release)
 installed := .venv/installed-$(kind)
@@ -35,6 +36,10 @@ test: $(installed) ## Run all tests (PYTEST_ARGS="-x tests/unit" for some)
 bench: $(installed) ## Compare with other formats (BENCH_ARGS="--quick" or "--help" for more)
 	$(bin)/python -m benchmarks $(BENCH_ARGS)
 
+.PHONY: bench-pages
+bench-pages: $(installed) ## Compare the page codec with pylance (BENCH_ARGS="--study" for sizes)
+	$(bin)/python -m benchmarks.pages $(BENCH_ARGS)
+
 .PHONY: check
 check: $(installed) ## Lint, check formatting and types, build the sdist and the wheel
 	$(bin)/ruff check
@@ -57,7 +62,7 @@ sanitize: ## Run the tests on kernels built with the address and undefined behav
 .PHONY: clean
 clean: ## Remove .venv, caches and everything built
 	rm -rf .venv build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	rm -rf src/*.egg-info src/pymosaic/kernels/*.so
+	rm -rf src/*.egg-info $(addsuffix /*.so,$(kernels))
 	find src tests benchmarks examples scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/tools: pyproject.toml scripts/ensure-system
