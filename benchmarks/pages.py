@@ -174,9 +174,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory(prefix="pymosaic-pages-") as directory:
         print(plain_table(_page_rows(measure_pages(options.rows, options.rounds, Path(directory)))))
     encode, decode, ratio = measure_fsst(options.rows, options.rounds)
-    print(
-        f"FSST: {encode:,.0f} MB/s compressed, {decode:,.0f} MB/s expanded, {ratio:.1f} times smaller"
-    )
+    speeds = f"{encode:,.0f} MB/s compressed, {decode:,.0f} MB/s expanded"
+    print(f"FSST: {speeds}, {ratio:.1f} times smaller")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ writers give.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -57,6 +58,7 @@ _Bytes = bytes | memoryview
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 # Lance's deepest trees have about six levels; Python's stack holds many more than this.
 _MAX_DEPTH = 40
+_SMALL_BYTES = 32
 
 
 class _Kind(Enum):
@@ -251,12 +253,21 @@ def _read_map_entry(value: memoryview, structure: str) -> tuple[str, bytes]:
     return key, content
 
 
+@functools.lru_cache(maxsize=1024)
+def _parse_small(
+    targets: Callable[[], Mapping[int, type]], content: bytes, structure: str, depth: int
+) -> object:
+    # The same few encodings describe most pages of most columns; messages never change.
+    return _parse_one_of(targets, memoryview(content), structure, depth)
+
+
 def _parse_one_of(
-    targets: Mapping[int, type], view: memoryview, structure: str, depth: int
+    targets: Callable[[], Mapping[int, type]], view: memoryview, structure: str, depth: int
 ) -> object:
     found: object = None
+    known = targets()
     for number, wire, value in _read_fields(view, structure):
-        target = targets.get(number)
+        target = known.get(number)
         if target is None:
             raise UnsupportedFeatureError(
                 f"choice {number} is not one of this version of the format", structure=structure
@@ -299,7 +310,10 @@ def _parse(cls: Any, view: memoryview, depth: int) -> Any:
         elif kind is _Kind.MESSAGE:
             values[name] = _parse(target(), value, depth + 1)
         elif kind is _Kind.ONE_OF:
-            values[name] = _parse_one_of(target(), value, structure, depth + 1)
+            if len(value) <= _SMALL_BYTES:
+                values[name] = _parse_small(target, bytes(value), structure, depth + 1)
+            else:
+                values[name] = _parse_one_of(target, value, structure, depth + 1)
         elif kind is _Kind.DATA:
             values[name] = bytes(value)
         elif kind is _Kind.TEXT:

@@ -32,17 +32,18 @@ from pymosaic.pages.blocks import (
     Chunks,
     FixedBlock,
     Integers,
+    VariableBlock,
     bytes_of,
     corrupt_unless,
 )
-from pymosaic.pages.encodings import TreeDecoder, out_of_line_bitpacking
+from pymosaic.pages.encodings import TreeDecoder, fsst, out_of_line_bitpacking
 from pymosaic.pages.encodings.dictionary import look_up
 from pymosaic.pages.encodings.encoded import ChunkBuffer, EncodedBlock, EncodedChunks
-from pymosaic.pages.kernels.chunks import locate_buffers, scatter
+from pymosaic.pages.kernels.chunks import gather, locate_buffers, scatter
 from pymosaic.pages.layouts.chunk_index import CHUNKS_BUFFER, ChunkIndex, parse_chunk_index
 from pymosaic.pages.layouts.page import Items, PageInput, Range, Steps
 from pymosaic.pages.levels import LevelArray, Levels, Shape, shape_of
-from pymosaic.pages.messages import Encoding, MiniBlockLayout
+from pymosaic.pages.messages import Encoding, Fsst, MiniBlockLayout
 
 __all__ = ["are_alike", "read", "take", "write"]
 
@@ -116,24 +117,44 @@ def take(
         )
     ]
     part = replace(index, starts=np.cumsum(sizes) - sizes, sizes=sizes, counts=index.counts[chunks])
+    encoding = layout.value_compression
+    if isinstance(encoding, Fsst) and not layout.rep_compression:
+        # Strings are expanded one by one, so only those that are wanted need be.
+        layout = replace(layout, value_compression=encoding.values)
     items = _decode(layout, bytes_of(b"".join(pieces)), part, selection.is_cut, decoder)
-    items = _pick(items, selection.rows)
-    items = _look_up(layout, items, contents[-1], decoder)
-    return items
+    items = _pick(items, selection.rows, decoder)
+    if layout.value_compression is not encoding:
+        assert isinstance(encoding, Fsst)
+        assert items.values is not None
+        items = replace(items, values=fsst.expand_values(encoding, items.values, decoder))
+    return _look_up(layout, items, contents[-1], decoder)
 
 
-def _pick(items: Items, rows: Integers) -> Items:
-    """Keep only rows, where they are single values of fixed width; else say where they are."""
-    block = items.values
-    if items.levels.repetition is not None or not isinstance(block, FixedBlock) or block.bits % 8:
+def _pick(items: Items, rows: Integers, decoder: TreeDecoder) -> Items:
+    """Keep only rows, where they are single numbers or strings; else say where they are."""
+    block, definition = items.values, items.levels.definition
+    if items.levels.repetition is not None or not isinstance(block, FixedBlock | VariableBlock):
         return replace(items, rows=rows)
-    width, definition = block.bits // 8, items.levels.definition
+    if isinstance(block, FixedBlock) and block.bits % 8:
+        return replace(items, rows=rows)
     corrupt_unless(int(rows.max()) < block.count, "rows are missing", "page")
-    data = block.data[: block.count * width].reshape(block.count, width)[rows].reshape(-1)
+    values: Block
+    if isinstance(block, FixedBlock):
+        width = block.bits // 8
+        data = block.data[: block.count * width].reshape(block.count, width)[rows].reshape(-1)
+        values = FixedBlock(block.bits, len(rows), data)
+    else:
+        starts = block.offsets[rows].astype(np.int64)
+        sizes = block.offsets[rows + 1] - starts
+        offsets = np.zeros(len(rows) + 1, block.offsets.dtype)
+        np.cumsum(sizes, out=offsets[1:])
+        data = decoder.memory.bytes(int(sizes.sum()))
+        gather(block.data, starts, sizes, data)
+        values = VariableBlock(offsets, data)
     if definition is not None:
         corrupt_unless(len(definition) == block.count, "levels for other items", "levels")
         definition = definition[rows]
-    return Items(Levels(None, definition), len(rows), FixedBlock(block.bits, len(rows), data))
+    return Items(Levels(None, definition), len(rows), values)
 
 
 def _look_up(
