@@ -10,7 +10,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHON
 
 bin := .venv/bin
-sources := $(wildcard $(addprefix src/pymosaic/kernels/*.,pyx pxd h))
+kernels := src/pymosaic/kernels src/pymosaic/pages/kernels
+sources := $(wildcard $(foreach folder,$(kernels),$(addprefix $(folder)/*.,pyx pxd h)))
 # The stamp carries the kind of build, so that changing the kind rebuilds.
 kind := $(or $(if $(PYMOSAIC_SANITIZE),sanitize),$(if $(PYMOSAIC_DEBUG),debug),release)
 installed := .venv/installed-$(kind)
@@ -39,6 +40,10 @@ bench: $(installed) ## Compare with other formats (BENCH_ARGS="--quick" or "--he
 bench-spark: $(installed) ## Compare Spark on Mosaic with Spark on Parquet
 	@scripts/ensure-system java
 	$(bin)/python -m benchmarks.spark $(BENCH_ARGS)
+
+.PHONY: bench-pages
+bench-pages: $(installed) ## Compare the page codec with pylance (BENCH_ARGS="--study" for sizes)
+	$(bin)/python -m benchmarks.pages $(BENCH_ARGS)
 
 .PHONY: docs
 docs: $(installed) ## Build the documentation site into build/site
@@ -99,7 +104,7 @@ build/fuzz/coverage.so: tests/fuzz/coverage.c
 .PHONY: clean
 clean: ## Remove .venv, caches and everything built
 	rm -rf .venv build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	rm -rf src/*.egg-info src/pymosaic/kernels/*.so
+	rm -rf src/*.egg-info $(addsuffix /*.so,$(kernels))
 	find src tests benchmarks examples scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/tools: pyproject.toml scripts/ensure-system

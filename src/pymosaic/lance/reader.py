@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -28,8 +29,11 @@ from pymosaic.lance.columns import ColumnPages, LancePage, parse_column
 from pymosaic.lance.container import FOOTER_BYTES, FileDescriptor, Footer, parse_footer
 from pymosaic.lance.schema import is_single_column, parse_schema
 from pymosaic.limits import Limits
-from pymosaic.pages import read_page
+from pymosaic.pages import read_page, take_from_pages
+from pymosaic.pages.blocks import Memory
+from pymosaic.pages.layouts import mini_block
 from pymosaic.pages.layouts.page import FILE, Range, Steps
+from pymosaic.pages.messages import MiniBlockLayout
 from pymosaic.pages.nesting import FieldNode, LeafPath, build_node, leaf_paths, merge
 from pymosaic.pages.protobuf import parse
 from pymosaic.source import Source, SourceLike, open_source
@@ -239,8 +243,10 @@ class LanceFile:
                 for leaf in range(len(field.paths))
                 for page in self._pages(field.first_column + leaf).pages
             ]
-            steps = [self._steps(field, leaf, page, None) for field, leaf, page in jobs]
-            arrays = iter(self._run(steps, [page for _, _, page in jobs]))
+            memory = Memory.of_table(self._limits)
+            arrays = iter(
+                self._run([self._read_all(field, leaf, page, memory) for field, leaf, page in jobs])
+            )
             chunked = []
             for number in wanted:
                 field = self._fields[number]
@@ -277,22 +283,20 @@ class LanceFile:
             order = np.argsort(numbers, kind="stable")
             is_sorted = bool((order == np.arange(len(order))).all())
             ascending = numbers[order]
-            steps: list[Steps[pa.Array]] = []
-            pages: list[LancePage] = []
+            readings: list[_Reading] = []
             counts: list[int] = []
+            memory = Memory.of_table(self._limits)
             for number in wanted:
                 field = self._fields[number]
                 for leaf in range(len(field.paths)):
                     column = self._pages(field.first_column + leaf)
-                    bounds = np.searchsorted(ascending, [*column.first_rows, self._num_rows])
-                    before = len(steps)
-                    for page, start, end in zip(column.pages, bounds, bounds[1:], strict=False):
-                        if end > start:
-                            local = ascending[start:end] - page.first_row
-                            steps.append(self._steps(field, leaf, page, local))
-                            pages.append(page)
-                    counts.append(len(steps) - before)
-            arrays = iter(self._run(steps, pages))
+                    before = len(readings)
+                    readings += [
+                        self._take_from(group, field.paths[leaf], memory)
+                        for group in _alike(column, ascending, self._num_rows)
+                    ]
+                    counts.append(len(readings) - before)
+            arrays = iter(self._run(readings))
             columns_read = []
             leaf_counts = iter(counts)
             for number in wanted:
@@ -346,9 +350,9 @@ class LanceFile:
                 behind = [cursor for cursor in leaves if cursor.end <= row]
                 for cursor in behind:
                     cursor.advance(row)
+                memory = Memory.of_table(self._limits)
                 arrays = self._run(
-                    [self._steps(c.field, c.leaf, c.page, None) for c in behind],
-                    [c.page for c in behind],
+                    [self._read_all(c.field, c.leaf, c.page, memory) for c in behind]
                 )
                 for cursor, array in zip(behind, arrays, strict=True):
                     cursor.array = array
@@ -401,36 +405,46 @@ class LanceFile:
             self._columns[column] = pages
         return pages
 
-    def _steps(
-        self, field: _Field, leaf: int, page: LancePage, rows: np.ndarray | None
-    ) -> Steps[pa.Array]:
-        return read_page(page.layout, page.input(rows), field.paths[leaf], self._limits)
+    def _read_all(self, field: _Field, leaf: int, page: LancePage, table: Memory) -> _Reading:
+        memory = Memory.of_page(self._limits, table)
+        steps = read_page(page.layout, page.input(), field.paths[leaf], memory)
+        return _Reading(steps, page.buffer_offsets, page.num_bytes)
 
-    def _run(self, steps: Sequence[Steps[pa.Array]], pages: Sequence[LancePage]) -> list[pa.Array]:
+    def _take_from(
+        self, group: list[tuple[LancePage, np.ndarray]], path: LeafPath, table: Memory
+    ) -> _Reading:
+        memory = Memory.of_page(self._limits, table)
+        inputs = [page.input(rows) for page, rows in group]
+        layouts = [page.layout for page, _ in group if isinstance(page.layout, MiniBlockLayout)]
+        if len(group) == 1:
+            steps = read_page(group[0][0].layout, inputs[0], path, memory)
+        else:
+            steps = take_from_pages(layouts, inputs, path, memory)
+        offsets = tuple(offset for page, _ in group for offset in page.buffer_offsets)
+        return _Reading(steps, offsets, 0)
+
+    def _run(self, readings: Sequence[_Reading]) -> list[pa.Array]:
         """Drive readings together: what all of them want next is fetched at once."""
-        results: list[pa.Array] = [None] * len(steps)
+        results: list[pa.Array] = [None] * len(readings)
         start = 0
-        while start < len(steps):
+        while start < len(readings):
             end, size = start, 0
-            while end < len(steps) and (end == start or size < _FETCH_BYTES):
-                size += pages[end].num_bytes
+            while end < len(readings) and (end == start or size < _FETCH_BYTES):
+                size += readings[end].num_bytes
                 end += 1
-            self._run_together(steps, pages, range(start, end), results)
+            self._run_together(readings, range(start, end), results)
             start = end
         return results
 
     def _run_together(
-        self,
-        steps: Sequence[Steps[pa.Array]],
-        pages: Sequence[LancePage],
-        numbers: Iterable[int],
-        results: list[pa.Array],
+        self, readings: Sequence[_Reading], numbers: Iterable[int], results: list[pa.Array]
     ) -> None:
         waiting: list[tuple[int, list[Range]]] = []
 
         def advance(number: int, contents: list[memoryview] | None) -> None:
+            steps = readings[number].steps
             try:
-                wanted = next(steps[number]) if contents is None else steps[number].send(contents)
+                wanted = next(steps) if contents is None else steps.send(contents)
             except StopIteration as stop:
                 results[number] = stop.value
             else:
@@ -441,10 +455,9 @@ class LanceFile:
         while waiting:
             ranges: list[tuple[int, int]] = []
             for number, wanted in waiting:
-                page = pages[number]
+                offsets = readings[number].buffer_offsets
                 for buffer, offset, length in wanted:
-                    base = 0 if buffer == FILE else page.buffer_offsets[buffer]
-                    ranges.append((base + offset, length))
+                    ranges.append((offset if buffer == FILE else offsets[buffer] + offset, length))
             contents = self._source.read_ranges(ranges)
             now, waiting = waiting, []
             position = 0
@@ -457,6 +470,38 @@ class LanceFile:
         if not wanted:
             return pa.Table.from_batches([_empty_batch(num_rows, schema)])
         return pa.Table.from_arrays(columns, schema=schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A reading under way: where its buffers are, and how much of them it will want."""
+
+    steps: Steps[pa.Array]
+    buffer_offsets: tuple[int, ...]
+    num_bytes: int
+
+
+def _alike(
+    column: ColumnPages, rows: np.ndarray, num_rows: int
+) -> Iterator[list[tuple[LancePage, np.ndarray]]]:
+    """Pages that hold rows, with the rows of each; such as can be taken from together."""
+    group: list[tuple[LancePage, np.ndarray]] = []
+    bounds = np.searchsorted(rows, [*column.first_rows, num_rows]).tolist()
+    for page, start, end in zip(column.pages, bounds, bounds[1:], strict=False):
+        if end == start:
+            continue
+        if group:
+            first = group[0][0].layout
+            if not (
+                isinstance(first, MiniBlockLayout)
+                and isinstance(page.layout, MiniBlockLayout)
+                and mini_block.are_alike(first, page.layout)
+            ):
+                yield group
+                group = []
+        group.append((page, rows[start:end] - page.first_row))
+    if group:
+        yield group
 
 
 class _TailReader:

@@ -95,9 +95,14 @@ def _scalar_type(logical_type: str, depth: int = 0) -> pa.DataType:
             return pa.list_(_scalar_type(inner, depth + 1), _number(size, logical_type))
         elif kind == "dict" and depth < 16:
             value, index, ordered = rest.rsplit(":", 2)
-            return pa.dictionary(
-                _scalar_type(index, depth + 1), _scalar_type(value, depth + 1), ordered == "true"
-            )
+            value_type = _scalar_type(value, depth + 1)
+            if (
+                pa.types.is_null(value_type)
+                or pa.types.is_nested(value_type)
+                or (pa.types.is_dictionary(value_type))
+            ):
+                raise UnsupportedFeatureError(f"a dictionary of {value_type}", structure="schema")
+            return pa.dictionary(_scalar_type(index, depth + 1), value_type, ordered == "true")
     except (KeyError, ValueError, TypeError) as error:
         if isinstance(error, CorruptFileError):
             raise
@@ -148,7 +153,8 @@ class _Builder:
                 structure="schema",
             )
         data_type = self._type(field, depth)
-        return pa.field(field.name, data_type, field.nullable, _metadata(field.metadata))
+        nullable = field.nullable or pa.types.is_null(data_type)
+        return pa.field(field.name, data_type, nullable, _metadata(field.metadata))
 
     def _type(self, field: Field, depth: int) -> pa.DataType:
         logical_type = field.logical_type

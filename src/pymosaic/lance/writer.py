@@ -154,6 +154,11 @@ def _prepared_schema(schema: pa.Schema, choices: _Choices) -> pa.Schema:
     for field in schema:
         if field.name in names:
             raise InvalidDataError(f"there are two columns {field.name!r}")
+        if "." in field.name:
+            raise InvalidDataError(
+                f"column {field.name!r}: Lance reads a dot in a name as a step into a struct; "
+                "rename it, or make structs with pymosaic.lance.from_mosaic"
+            )
         names.add(field.name)
         choice = choices.of_column(field.name)
         metadata = dict(field.metadata or {})

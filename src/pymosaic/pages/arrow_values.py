@@ -237,7 +237,10 @@ def _to_dictionary(
         indices = pa.array(block.indices)
     else:
         values = block_to_array(block, value_type, block.count, validity, null_count, memory)
-        encoded = values.dictionary_encode()
+        try:
+            encoded = values.dictionary_encode()
+        except pa.ArrowNotImplementedError as error:
+            raise UnsupportedFeatureError(str(error), structure="page") from error
         items, indices = encoded.dictionary, encoded.indices.fill_null(0)
     if len(items) > 1 << (index_type.bit_width - (not pa.types.is_unsigned_integer(index_type))):
         raise UnsupportedFeatureError(

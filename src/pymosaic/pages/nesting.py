@@ -153,6 +153,12 @@ def merge(node: FieldNode, arrays: Sequence[pa.Array]) -> pa.Array:
             inner.append(other_values)
         buffers.append(pa.py_buffer(offsets))
         children = [merge(node.children[0], inner)]
+        if pa.types.is_map(data_type):
+            corrupt_unless(
+                children[0].null_count == 0 and children[0].field(0).null_count == 0,
+                "a map has null keys",
+                "nesting",
+            )
     return pa.Array.from_buffers(
         data_type, length, buffers, arrays[0].null_count, children=children
     )

@@ -101,21 +101,10 @@ def read(layout: AllNullLayout, page: PageInput, decoder: TreeDecoder) -> Steps[
     num_items = page.num_rows
     for given in (repetition, definition):
         num_items = num_items if given is None else len(given)
-    if parts is None:
-        values = None
-        if definition is None and shape.max_rep == 0:
-            # All null at the innermost layer, and nothing else is.
-            levels = Levels(None, _all_null_definition(shape, num_items, decoder))
-    else:
+    values = None
+    if parts is not None:
         values = _repeated(parts, _count_visible(levels, shape, page.num_rows), decoder)
     return Items(levels, num_items, values, page.rows)
-
-
-def _all_null_definition(shape: Shape, num_items: int, decoder: TreeDecoder) -> LevelArray | None:
-    if shape.max_def == 0:
-        return None
-    decoder.memory.charge(2 * num_items)
-    return np.ones(num_items, np.uint16)
 
 
 def write(layers: tuple[int, ...], levels: Levels) -> tuple[AllNullLayout, list[Bytes]]:
