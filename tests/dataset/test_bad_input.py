@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
-from tests.conformance.forge import INTEGER, forge, row_group, schema
+from pymosaic.testing.pieces import INTEGER, forge, row_group, schema
 from tests.dataset.building import write_files, write_row_groups
 
 FOREIGN = {
