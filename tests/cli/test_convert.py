@@ -63,6 +63,17 @@ def test_types_of_text_hold_for_the_last_line_too(run, tmp_path):
     assert table["c"].to_pylist() == [None] * 10 + ["a\nb"]
 
 
+def test_parquet_gets_row_groups_of_many_batches(run, tmp_path):
+    source = tmp_path / "in.mosaic"
+    rows = pa.table({"n": range(10)})
+    with pymosaic.MosaicWriter(source, rows.schema, row_group_bytes=1) as writer:
+        for _ in range(5):
+            writer.write(rows)
+    run("convert", source, tmp_path / "out.parquet")
+    metadata = pq.read_metadata(tmp_path / "out.parquet")
+    assert (metadata.num_rows, metadata.num_row_groups) == (50, 1)
+
+
 def test_rows_and_columns_can_be_chosen(run, small, tmp_path):
     target = tmp_path / "some.parquet"
     result = run(
