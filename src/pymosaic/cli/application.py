@@ -92,7 +92,7 @@ def _load(name: str) -> Any:
         epilog=f"\b\nExamples:\n{examples}",
         context_settings={"help_option_names": ["-h", "--help"]},
     )(module.command)
-    command = typer.main.get_command(application)
+    command: Any = typer.main.get_command(application)
     command.usage = getattr(module, "USAGE", "FILE...")
     return command
 

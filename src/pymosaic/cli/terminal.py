@@ -138,7 +138,10 @@ class TerminalOutput(Output):
     def _row(self, row: list[str], fields: Sequence[Field], widths: list[int]) -> None:
         texts = []
         for text, item, width in zip(row, fields, widths, strict=True):
-            shortened = (cut_middle if item.cell is Cell.NAME else cut)(text, width)
+            if item.cell in _RIGHT:
+                shortened = text  # part of a number would be another number
+            else:
+                shortened = (cut_middle if item.cell is Cell.NAME else cut)(text, width)
             aligned = _aligned(shortened, width, item.cell in _RIGHT)
             style = "name" if item.cell is Cell.NAME else "null" if text is NULL else None
             texts.append(self._paint(aligned, style))
@@ -162,6 +165,11 @@ class TerminalOutput(Output):
         if sum(natural) + len(_GAP) * (len(natural) - 1) <= self._width:
             self._header([item.title for item in fields], fields, natural)
             while first[0]:
+                # Numbers may grow from screen to screen.
+                natural = [
+                    max([width, *map(width_of, column)]) if item.cell is Cell.NUMBER else width
+                    for item, column, width in zip(fields, first, natural, strict=True)
+                ]
                 for row in zip(*first, strict=True):
                     self._row(list(row), fields, natural)
                 first = rows.take(_MEASURED_ROWS)
