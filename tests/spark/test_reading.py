@@ -7,6 +7,7 @@ import sys
 from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import types as st
@@ -102,6 +103,21 @@ def test_splits_hold_several_files_and_row_groups(wide):
         [2, 2],
         [2, 2],
     ]
+
+
+def test_row_groups_of_a_large_file_are_shared_out(tmp_path):
+    noise = np.random.default_rng(3).random(40_000)
+    with pymosaic.MosaicWriter(
+        tmp_path / "large.mosaic", pa.schema([("n", pa.float64())]), row_group_bytes=1
+    ) as writer:
+        for part in np.split(noise, 4):
+            writer.write(pa.record_batch({"n": part}))
+    reader = _reader(tmp_path, ["n"], maxPartitionBytes="100k")
+    pieces = [split.pieces for split in reader.partitions()]
+    assert [piece.row_groups for [piece] in pieces] == [(0,), (1,), (2,), (3,)]
+    [split] = _reader(tmp_path, ["n"], _pushed='{"parallelism": 1}').partitions()
+    assert [piece.row_groups for piece in split.pieces] == [(0, 1, 2, 3)]
+    assert sum(batch.num_rows for batch in reader.batches.read(split.pieces)) == 40_000
 
 
 def test_a_broken_file_is_named(spark, wide, tmp_path):

@@ -31,7 +31,6 @@ _SURROGATES = range(0xD800, 0xE000)
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPERATORS = {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
-_NOTHING: list[Condition] = []
 
 
 def translate(filters: Sequence[Mapping[str, Any]], types: Mapping[str, pa.DataType]) -> Groups:
@@ -190,7 +189,9 @@ def _text_test(
     if negated or name != "STARTS_WITH" or not value:
         return [[(column, "is not null")]]
     end = _after_prefix(value)
-    return [[(column, ">=", value), *([(column, "<", end)] if end else _NOTHING)]]
+    return (
+        [[(column, ">=", value)]] if end is None else [[(column, ">=", value), (column, "<", end)]]
+    )
 
 
 def _after_prefix(prefix: str) -> str | None:
