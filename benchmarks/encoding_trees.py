@@ -138,7 +138,16 @@ def _dictionary(block: FixedBlock | VariableBlock) -> bytes | None:
     return packed + items.data.tobytes()
 
 
+def _big_endian(block: FixedBlock | VariableBlock) -> bytes | None:
+    """What Mosaic v1 stores, but from a multiple of the values' width on."""
+    if not isinstance(block, FixedBlock):
+        return None
+    values: bytes = np.frombuffer(block.data, f"u{block.bits // 8}").byteswap().tobytes()
+    return values
+
+
 TREES: dict[str, Callable[[FixedBlock | VariableBlock], bytes | None]] = {
+    "v1 aligned": _big_endian,
     "plain": _plain,
     "bit-packed": _bit_packed,
     "run-length": _run_length,

@@ -134,6 +134,12 @@ def parse_schema(schema: Schema, limits: Limits) -> pa.Schema:
             raise CorruptFileError(
                 f"field {field.id} below {field.parent_id} is out of order", structure="schema"
             )
+        if len(field.name) > limits.max_name_bytes:
+            raise LimitExceededError(
+                f"a name of {len(field.name)} characters is above Limits.max_name_bytes "
+                f"({limits.max_name_bytes})",
+                structure="schema",
+            )
         known.add(field.id)
         children.setdefault(field.parent_id, []).append(field)
     build = _Builder(children, limits.max_nesting_depth)

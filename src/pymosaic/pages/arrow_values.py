@@ -173,7 +173,8 @@ def _lists(
     else:
         nulls = 0
         if block.validity is not None:
-            nulls = num_items - int(np.bitwise_count(block.validity).sum(dtype=np.int64))
+            bits = np.unpackbits(block.validity, count=num_items, bitorder="little")
+            nulls = num_items - int(np.count_nonzero(bits))
         items = block_to_array(
             block.items, item_type, num_items, block.validity if nulls else None, nulls, memory
         )

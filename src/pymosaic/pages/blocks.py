@@ -29,6 +29,7 @@ __all__ = [
     "VariableBlock",
     "bytes_of",
     "corrupt_unless",
+    "numbers_of",
 ]
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
@@ -189,6 +190,12 @@ class Memory:
 def bytes_of(content: Any) -> Bytes:
     """A buffer as an array, not copied."""
     return np.frombuffer(content, np.uint8)
+
+
+def numbers_of(content: Any, kind: str, count: int = -1) -> npt.NDArray[Any]:
+    """A buffer as numbers; copied only where they would not lie at multiples of their width."""
+    numbers = np.frombuffer(content, kind, count)
+    return numbers if numbers.flags.aligned else numbers.copy()
 
 
 def corrupt_unless(condition: bool, reason: str, structure: str) -> None:

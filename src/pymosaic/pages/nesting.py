@@ -19,7 +19,16 @@ from pymosaic.pages.arrow_values import block_to_array
 from pymosaic.pages.blocks import Block, Bytes, Memory, corrupt_unless
 from pymosaic.pages.levels import LayerContent, Shape
 
-__all__ = ["FieldNode", "LeafPath", "build_node", "is_list_like", "leaf_paths", "merge", "nest"]
+__all__ = [
+    "FieldNode",
+    "LeafPath",
+    "build_node",
+    "is_list_like",
+    "leaf_names",
+    "leaf_paths",
+    "merge",
+    "nest",
+]
 
 
 def is_list_like(data_type: pa.DataType) -> bool:
@@ -88,6 +97,14 @@ def leaf_paths(node: FieldNode) -> list[LeafPath]:
             inner = child.field.with_type(path.types[0])
             paths.append(LeafPath((_around(node.field.type, inner), *path.types), path.field))
     return paths
+
+
+def leaf_names(node: FieldNode, prefix: str = "") -> list[str]:
+    """Names of all leaves of a field, in the order of their columns, such as ``point.x``."""
+    name = f"{prefix}{node.field.name}"
+    if not node.children:
+        return [name]
+    return [leaf for child in node.children for leaf in leaf_names(child, f"{name}.")]
 
 
 def _around(data_type: pa.DataType, child: pa.Field) -> pa.DataType:

@@ -19,6 +19,7 @@ from pymosaic.pages.blocks import (
     VariableBlock,
     bytes_of,
     corrupt_unless,
+    numbers_of,
 )
 from pymosaic.pages.encodings import TreeDecoder
 from pymosaic.pages.layouts.page import FILE, Items, PageInput, Steps
@@ -43,7 +44,7 @@ def read(
     block = inner.values
     fields = block.fields if isinstance(block, StructBlock) else ()
     numbers = [
-        np.frombuffer(field.data, "<u8", field.count)
+        numbers_of(field.data, "<u8", field.count)
         for field in fields
         if isinstance(field, FixedBlock) and field.bits == 64
     ]

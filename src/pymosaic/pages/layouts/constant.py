@@ -25,6 +25,7 @@ from pymosaic.pages.blocks import (
     VariableBlock,
     bytes_of,
     corrupt_unless,
+    numbers_of,
 )
 from pymosaic.pages.encodings import TreeDecoder
 from pymosaic.pages.encodings.constant import repeat
@@ -40,12 +41,12 @@ def _levels(
 ) -> LevelArray | None:
     if encoding is None:
         corrupt_unless(len(content) % 2 == 0, "half a level", "levels")
-        return np.frombuffer(content, "<u2") if len(content) else None
+        return numbers_of(content, "<u2") if len(content) else None
     corrupt_unless(count <= 1 << 31, f"{count} levels", "levels")
     block = decoder.blocks(encoding, Chunks.single(bytes_of(content), count))
     if not isinstance(block, FixedBlock) or block.bits != 16:
         raise CorruptFileError("levels are not of 16 bits", structure="levels")
-    return np.frombuffer(block.data, "<u2", block.count)
+    return numbers_of(block.data, "<u2", block.count)
 
 
 def _scalar(content: memoryview) -> list[memoryview]:

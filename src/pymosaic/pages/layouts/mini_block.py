@@ -35,6 +35,7 @@ from pymosaic.pages.blocks import (
     VariableBlock,
     bytes_of,
     corrupt_unless,
+    numbers_of,
 )
 from pymosaic.pages.encodings import TreeDecoder, fsst, out_of_line_bitpacking
 from pymosaic.pages.encodings.dictionary import look_up
@@ -208,7 +209,7 @@ def _decode(
         block = decoder.blocks(encoding, part)
         if not isinstance(block, FixedBlock) or block.bits != 16:
             raise CorruptFileError("levels are not of 16 bits", structure="levels")
-        return np.frombuffer(block.data, "<u2", block.count)
+        return numbers_of(block.data, "<u2", block.count)
 
     repetition = level_buffer(layout.rep_compression, 0) if has_rep else None
     definition = level_buffer(layout.def_compression, num_level_buffers - 1) if has_def else None
