@@ -108,6 +108,8 @@ def _publish(report: Report, output: Path, docs: bool) -> None:
     print(as_text(report))
     if docs:
         replace_block(_DOCS / "benchmarks.md", "results", as_markdown(report))
+        caption = f"*{report.run['date']}. {' '.join(report.facts()[:2])}*"
+        replace_block(_ROOT / "README.md", "chart", caption)
         draw_report(report, _DOCS / "images")
 
 

@@ -1,32 +1,47 @@
-"""Write a very wide table as Mosaic and as Parquet, read columns back, compare sizes and times.
+"""The first five minutes: a wide table from Parquet to Mosaic on Spark, then read by four engines.
 
-The table has 10,000 columns with names of about 80 bytes, 90 % string and 10 % int32, and 500 rows.
-Both formats compress with zstd at the same level. Run with ``make demo``.
+It makes a table of 10,000 columns in Parquet files, converts them on an embedded local Spark, reads
+one column and a group of columns through Spark, Polars, DuckDB and pyarrow from both formats, and
+draws the picture of one file. Run with ``make demo``; what it makes stays in ``build/demo``.
 """
 
 from __future__ import annotations
 
-import tempfile
+import argparse
+import logging
+import shutil
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
+import polars as pl
 import pyarrow as pa
+import pyarrow.dataset as pads
 import pyarrow.parquet as pq
+from rich.console import Console
+from rich.table import Table
 
 import pymosaic
 
 NUM_COLUMNS = 10_000
-NUM_ROWS = 500
-COMPRESSION_LEVEL = 1
+ROWS_PER_DAY = 200
+DAYS = ("2026-05-01", "2026-05-02", "2026-05-03")
 SEED = 20_260_101
-REPEATS = 5
+REPEATS = 3
 
 _SITES = ("amsterdam", "bogota", "cairo", "denver", "edinburgh", "fukuoka", "gothenburg", "hanoi")
 _UNITS = ("celsius", "kilopascal", "millimetre_per_second", "percent", "revolutions_per_minute")
+_STARTED = time.perf_counter()
+
+console = Console(highlight=False)
+
+
+def say(line: str) -> None:
+    """Tell how the demo goes on, with the seconds since it began."""
+    console.print(f"[dim]{time.perf_counter() - _STARTED:4.0f} s[/dim]  {line}")
 
 
 def column_name(index: int) -> str:
@@ -39,108 +54,162 @@ def column_name(index: int) -> str:
     )
 
 
-def string_column(random: np.random.Generator, index: int) -> pa.Array:
-    """Return one string column: empty, constant, a few values, or all different."""
-    kind = random.integers(0, 10)
-    if kind == 0:
-        return pa.nulls(NUM_ROWS, pa.string())
-    if kind == 1:
-        return pa.repeat(pa.scalar(f"status_{index}"), NUM_ROWS)
-    if kind < 8:
-        values = pa.array([f"state_{index}_{number}" for number in range(random.integers(2, 40))])
-        choice = random.integers(0, len(values), NUM_ROWS)
-        return values.take(pa.array(choice, mask=random.random(NUM_ROWS) < 0.1))
-    return pa.array([f"{value:012x}" for value in random.integers(0, 1 << 48, NUM_ROWS).tolist()])
-
-
-def wide_table() -> pa.Table:
-    """Return the table, the same one in every run."""
-    random = np.random.default_rng(SEED)
+def wide_table(num_columns: int, num_rows: int, seed: int) -> pa.Table:
+    """Return one day: mostly readings, some states as text, the same in every run."""
+    random = np.random.default_rng(seed)
+    states = pa.array([f"state_{number}" for number in range(40)])
     columns = [
-        pa.array(random.integers(0, 100_000, NUM_ROWS, dtype=np.int32))
+        states.take(pa.array(random.integers(0, len(states), num_rows)))
         if index % 10 == 9
-        else string_column(random, index)
-        for index in range(NUM_COLUMNS)
+        else pa.array(random.integers(0, 2_000, num_rows) / 8, mask=random.random(num_rows) < 0.3)
+        for index in range(num_columns)
     ]
-    return pa.table(columns, names=[column_name(index) for index in range(NUM_COLUMNS)])
+    return pa.table(columns, names=[column_name(index) for index in range(num_columns)])
 
 
-def best_time(action: Callable[[], object], repeats: int) -> float:
-    """Return the shortest of several times, in seconds."""
-    times = []
-    for _ in range(repeats):
+def write_parquet(base: Path, num_columns: int, num_rows: int) -> None:
+    """Write a Parquet file for each day."""
+    for number, day in enumerate(DAYS):
+        directory = base / f"day={day}"
+        directory.mkdir(parents=True)
+        table = wide_table(num_columns, num_rows, SEED + number)
+        pq.write_table(table, directory / "readings.parquet", compression="zstd")
+
+
+def start_spark() -> Any:
+    """Return a local session that keeps to itself."""
+    from pyspark.sql import SparkSession
+
+    logging.getLogger("py4j").setLevel(logging.ERROR)
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .appName("pymosaic demo")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.memory", "3g")
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def best_time(action: Callable[[], object]) -> tuple[float, object]:
+    """Return the shortest of several times in seconds, and the answer, the same each time."""
+    times, answers = [], []
+    for _ in range(REPEATS):
         start = time.perf_counter()
-        action()
+        answers.append(action())
         times.append(time.perf_counter() - start)
-    return min(times)
+    if any(answer != answers[0] for answer in answers):
+        raise SystemExit("the same question was answered differently")
+    return min(times), answers[0]
 
 
-def read_mosaic(path: Path, columns: list[str] | None) -> pa.Table:
-    """Open the Mosaic file and read the columns."""
-    return pymosaic.read_table(path, columns=columns)
+def size_of(base: Path) -> int:
+    """Bytes of all files below a directory."""
+    return sum(path.stat().st_size for path in base.rglob("*") if path.is_file())
 
 
-def read_parquet(path: Path, columns: list[str] | None) -> pa.Table:
-    """Open the Parquet file and read the columns, in the way that is fastest for one file."""
-    with pq.ParquetFile(path) as file:
-        return file.read(columns=columns)
+Questions = dict[str, tuple[Callable[[], object], Callable[[], object]]]
 
 
-def print_row(label: str, mosaic: str, parquet: str, ratio: str) -> None:
-    """Print one aligned line of the result."""
-    print(f"{label:<18}{mosaic:>12}{parquet:>12}{ratio:>18}", flush=True)
+def questions(
+    spark: Any, mosaic: str, parquet: str, one: str, prefix: str, group: list[str]
+) -> Questions:
+    """The same questions to Mosaic and to Parquet, by who answers them."""
+    from pyspark.sql import functions as sf
 
+    def in_spark(format_name: str, path: str, columns: list[str]) -> object:
+        frame = spark.read.format(format_name).load(path)
+        return frame.agg(*[sf.count(frame[f"`{name}`"]) for name in columns]).first().asDict()
 
-def print_times(label: str, mosaic: float, parquet: float) -> None:
-    """Print two times and their ratio."""
-    print_row(label, f"{mosaic * 1e3:.1f} ms", f"{parquet * 1e3:.1f} ms", f"{parquet / mosaic:.1f}")
+    def in_duckdb(table: object) -> object:
+        return duckdb.sql(f'select count("{one}") from table').fetchone()
 
-
-def main(directory: Path) -> None:
-    """Write both files into the directory, read them and print what it cost."""
-    print(f"Making a table of {NUM_COLUMNS:,} columns and {NUM_ROWS} rows ...", flush=True)
-    table = wide_table()
-    names = table.column_names
-    mosaic_path, parquet_path = directory / "wide.mosaic", directory / "wide.parquet"
-
-    print(f"Writing and reading it, zstd level {COMPRESSION_LEVEL} ...\n", flush=True)
-    print_row("", "Mosaic", "Parquet", "Parquet / Mosaic")
-    compression: dict[str, Any] = {"compression": "zstd", "compression_level": COMPRESSION_LEVEL}
-    print_times(
-        "write",
-        best_time(partial(pymosaic.write_table, table, mosaic_path, **compression), 1),
-        best_time(partial(pq.write_table, table, parquet_path, **compression), 1),
-    )
-    mosaic_bytes, parquet_bytes = mosaic_path.stat().st_size, parquet_path.stat().st_size
-    print_row(
-        "file size",
-        f"{mosaic_bytes / 1e6:.1f} MB",
-        f"{parquet_bytes / 1e6:.1f} MB",
-        f"{parquet_bytes / mosaic_bytes:.1f}",
-    )
-
-    selections = {
-        "read 1 column": names[4_321:4_322],
-        "read 10 columns": names[500::1_000],
-        "read all columns": None,
+    return {
+        "Spark: 1 column": (
+            lambda: in_spark("mosaic", mosaic, [one]),
+            lambda: in_spark("parquet", parquet, [one]),
+        ),
+        f"Spark: {len(group)} columns": (
+            lambda: in_spark("mosaic", mosaic, group),
+            lambda: in_spark("parquet", parquet, group),
+        ),
+        "Polars: 1 column": (
+            lambda: pymosaic.scan_polars(mosaic).select(pl.col(one).count()).collect().item(),
+            lambda: pl.scan_parquet(parquet).select(pl.col(one).count()).collect().item(),
+        ),
+        "DuckDB: 1 column": (
+            lambda: in_duckdb(pymosaic.dataset(mosaic)),
+            lambda: in_duckdb(pads.dataset(parquet, partitioning="hive")),
+        ),
+        f"pyarrow: {prefix}*": (
+            lambda: pymosaic.dataset(mosaic).scan([f"{prefix}*"]).to_table().num_rows,
+            lambda: pads.dataset(parquet, partitioning="hive").to_table(group).num_rows,
+        ),
     }
-    for label, columns in selections.items():
-        expected = table if columns is None else table.select(columns)
-        for read, path in ((read_mosaic, mosaic_path), (read_parquet, parquet_path)):
-            if not read(path, columns).equals(expected):
-                raise SystemExit(f"{label}: {path.name} gives other values than were written")
-        repeats = 1 if columns is None else REPEATS
-        print_times(
-            label,
-            best_time(partial(read_mosaic, mosaic_path, columns), repeats),
-            best_time(partial(read_parquet, parquet_path, columns), repeats),
-        )
-    print(
-        "\nEvery value read equals the value written."
-        f" Reads open the file anew; the best of {REPEATS} (all columns: one) is shown."
+
+
+def main(directory: Path, num_columns: int, num_rows: int) -> None:
+    """Run the pipeline in a directory, which is emptied first."""
+    shutil.rmtree(directory, ignore_errors=True)
+    mosaic, parquet = directory / "mosaic", directory / "parquet"
+    say(f"making {len(DAYS)} days of {num_columns:,} columns × {num_rows} rows, as Parquet")
+    write_parquet(parquet, num_columns, num_rows)
+
+    say("starting an embedded Spark")
+    spark = start_spark()
+    from pymosaic.spark import jobs
+
+    say("converting on Spark: Parquet → Mosaic, partitioned by day")
+    report = jobs.convert(spark, parquet, mosaic, format="parquet", partition_by="day")
+    say(f"wrote {report.rows:,} rows in {report.files} files, in {report.seconds:.0f} s")
+
+    names = [column_name(index) for index in range(num_columns)]
+    one = names[num_columns * 4 // 9]
+    # One line of machines of one plant.
+    prefix = one.partition("_machine_")[0] + "_"
+    group = [name for name in names if name.startswith(prefix)]
+    result = Table(title=f"{num_columns:,} columns, {report.rows:,} rows", title_justify="left")
+    result.add_column("")
+    for heading in ("Mosaic", "Parquet", "Parquet / Mosaic"):
+        result.add_column(heading, justify="right")
+    sizes = size_of(mosaic), size_of(parquet)
+    ratio = sizes[1] / sizes[0]
+    result.add_row("size", *(f"{size / 1e6:.1f} MB" for size in sizes), f"{ratio:.1f}x")
+    asked = questions(spark, str(mosaic), str(parquet), one, prefix, group)
+    for label, (of_mosaic, of_parquet) in asked.items():
+        say(f"asking {label}")
+        seconds, answer = best_time(of_mosaic)
+        others, expected = best_time(of_parquet)
+        if answer != expected:
+            raise SystemExit(f"{label}: Mosaic answers {answer}, Parquet {expected}")
+        times = f"{seconds * 1e3:.0f} ms", f"{others * 1e3:.0f} ms"
+        result.add_row(label, *times, f"{others / seconds:.1f}x")
+    spark.stop()
+
+    say("drawing the picture of one file")
+    first = pymosaic.dataset(mosaic).files[0]
+    picture = pymosaic.write_report(first, directory / "picture.html")
+    console.print()
+    console.print(result)
+    console.print(
+        f"Every answer is the same from both. Datasets are opened anew; best of {REPEATS}.\n\n"
+        "Try next:\n"
+        f"  open {picture} in a browser\n"
+        f"  .venv/bin/pymosaic schema {mosaic}\n"
+        f"  .venv/bin/pymosaic head {mosaic} -n 3 -c 'plant_cairo_line_00*'\n"
+        f"  .venv/bin/pymosaic count {mosaic} --where \"day = date '2026-05-02'\"\n"
+        "  docs/tutorial.md",
+        soft_wrap=True,
     )
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix="pymosaic-demo-") as temporary:
-        main(Path(temporary))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--directory", type=Path, default=Path("build/demo"))
+    parser.add_argument("--columns", type=int, default=NUM_COLUMNS)
+    parser.add_argument("--rows", type=int, default=ROWS_PER_DAY)
+    options = parser.parse_args()
+    main(options.directory, options.columns, options.rows)
