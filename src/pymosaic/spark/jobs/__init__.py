@@ -1,0 +1,11 @@
+"""Pipelines: jobs that make, check and tend datasets of Mosaic files on Spark.
+
+Each is a function here, a command (``pymosaic spark pivot``) and a module that ``python -m`` and
+``spark-submit`` run (``pymosaic.spark.jobs.pivot``). The functions live in modules of other names,
+since a module that was imported would stand in their place.
+"""
+
+from pymosaic.spark.jobs.pivoting import PivotReport, pivot
+from pymosaic.spark.jobs.report import JobReport
+
+__all__ = ["JobReport", "PivotReport", "pivot"]
