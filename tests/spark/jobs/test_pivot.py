@@ -74,7 +74,7 @@ def test_without_duplicates_no_policy_is_needed(spark, base):
         "c": {"age": None, "height": None},
         None: {"age": 7.0, "height": None},
     }
-    files = [path for path in base.glob("*.mosaic")]
+    files = list(base.glob("*.mosaic"))
     assert isinstance(report, PivotReport)
     assert report.files == len(files)
     assert report.bytes_out == sum(path.stat().st_size for path in files)

@@ -5,7 +5,28 @@ Each is a function here, a command (``pymosaic spark pivot``) and a module that 
 since a module that was imported would stand in their place.
 """
 
+from pymosaic.spark.jobs.assembling import AssembleReport, assemble
+from pymosaic.spark.jobs.compacting import CompactReport, compact
+from pymosaic.spark.jobs.converting import ConvertReport, convert
 from pymosaic.spark.jobs.pivoting import PivotReport, pivot
+from pymosaic.spark.jobs.profiling import ProfileReport, profile
 from pymosaic.spark.jobs.report import JobReport
+from pymosaic.spark.jobs.verifying import Difference, FileFinding, VerifyReport, verify
 
-__all__ = ["JobReport", "PivotReport", "pivot"]
+__all__ = [
+    "AssembleReport",
+    "CompactReport",
+    "ConvertReport",
+    "Difference",
+    "FileFinding",
+    "JobReport",
+    "PivotReport",
+    "ProfileReport",
+    "VerifyReport",
+    "assemble",
+    "compact",
+    "convert",
+    "pivot",
+    "profile",
+    "verify",
+]

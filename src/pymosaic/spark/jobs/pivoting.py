@@ -58,7 +58,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PivotReport(JobReport):
-    """What a pivot has made; ``rows_in`` are the long rows that tasks got, ``features`` their names."""
+    """What a pivot has made; ``rows_in`` are long rows, ``features`` their different names."""
 
     rows_in: int
     features: int
@@ -87,8 +87,8 @@ def pivot(
 
     Columns are those of ``entity``, then one for each feature, in the order of their names. Rows
     with a null value, or none for a feature, leave null; an entity with nothing but nulls has its
-    row. Null in a column of ``entity`` is a value like any other, as in GROUP BY. Rows are sorted by
-    entity in each file.
+    row. Null in a column of ``entity`` is a value like any other, as in GROUP BY. In each file,
+    rows are sorted by entity.
 
     Parameters
     ----------

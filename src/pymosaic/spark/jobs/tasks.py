@@ -7,6 +7,7 @@ and speculative attempts are told apart here and nowhere else.
 from __future__ import annotations
 
 import pickle
+import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 
     from pymosaic.progress import Progress
 
-__all__ = ["Watch", "attempt_name", "collect", "map_items"]
+__all__ = ["Watch", "collect", "map_items", "split_evenly"]
 
 _POLL_SECONDS = 0.2
 _MAX_TASKS = 1000
+_PLAIN = re.compile(r"\w+", re.ASCII)
 _Item = TypeVar("_Item")
 _Message = TypeVar("_Message")
 _Result = TypeVar("_Result")
@@ -110,21 +112,14 @@ class Watch:
         return self._before + done, self._before + total if total else None
 
 
-def attempt_name() -> str:
-    """What tells this attempt of a task apart from all others of its job."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    assert context is not None
-    return f"{context.partitionId():05d}-{context.taskAttemptId()}"
-
-
 def collect(
     watch: Watch,
     frame: DataFrame,
     function: Callable[[Iterator[pa.RecordBatch]], Iterable[_Message]],
 ) -> list[_Message]:
     """The messages that a function makes of each partition of a DataFrame.
+
+    Batches have its columns in their order, but perhaps under other names.
 
     Raises
     ------
@@ -145,7 +140,7 @@ def collect(
             if isinstance(message, _Refusal):
                 return
 
-    sent = frame.mapInArrow(send, "message binary")
+    sent = _plainly_named(frame).mapInArrow(send, "message binary")
     messages = [pickle.loads(row[0]) for row in watch.run(sent.collect)]
     for message in messages:
         if isinstance(message, _Refusal):
@@ -153,25 +148,44 @@ def collect(
     return messages
 
 
+def _plainly_named(frame: DataFrame) -> DataFrame:
+    """The columns under names that ``mapInArrow`` can look up: it takes dots for fields."""
+    names = frame.columns
+    if all(map(_PLAIN.fullmatch, names)) and len({x.lower() for x in names}) == len(names):
+        return frame
+    return frame.toDF(*(f"column_{place}" for place in range(len(names))))
+
+
 def map_items(
     watch: Watch,
     spark: SparkSession,
     items: Sequence[_Item],
-    function: Callable[[_Item], _Message],
-    tasks: int = _MAX_TASKS,
+    function: Callable[[_Item, str], _Message],
 ) -> list[_Message]:
-    """What a function makes of each item, each in a task of its own as far as there are so many.
+    """What a function makes of each item, each in a task of its own up to a number of tasks.
 
-    The messages come in no order that means anything.
+    Its second argument is a name that no other item, and no other attempt at this one, has. The
+    messages are in the order of the items.
     """
     if not items:
         return []
     items = list(items)
 
-    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[_Message]:
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, _Message]]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield function(items[number])
+                yield number, function(items[number], f"{number:05d}-{context.taskAttemptId()}")
 
-    frame = spark.range(0, len(items), 1, min(len(items), max(1, tasks)))
-    return collect(watch, frame, work)
+    frame = spark.range(0, len(items), 1, min(len(items), _MAX_TASKS))
+    found = dict(collect(watch, frame, work))
+    return [found[number] for number in range(len(items))]
+
+
+def split_evenly(items: Sequence[_Item], parts: int) -> list[list[_Item]]:
+    """Items dealt to so many parts, as far as there are items for them."""
+    parts = max(1, min(parts, len(items)))
+    return [list(items[number::parts]) for number in range(parts)] if items else []
