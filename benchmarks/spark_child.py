@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 
 from benchmarks.measure import stopwatch
 
-__all__ = ["main"]
+__all__ = ["main", "session"]
 
 _LEVEL = {
     "mosaic": ("compressionLevel", "1"),
@@ -21,7 +21,8 @@ _LEVEL = {
 }
 
 
-def _session() -> SparkSession:
+def session() -> SparkSession:
+    """A local session, as all cases are measured in."""
     builder = SparkSession.builder.master("local[2]").appName("pymosaic benchmark")
     settings = {
         "spark.driver.memory": "2g",
@@ -41,7 +42,7 @@ class _Session:
     def __init__(self, name: str, directory: Path) -> None:
         self._name = name
         self._directory = directory
-        self.spark = _session()
+        self.spark = session()
         self.columns: list[str] = []
 
     def load(self) -> DataFrame:
@@ -76,15 +77,15 @@ class _Session:
 
 def main(name: str, directory: Path, select: int, rounds: int) -> None:
     """Measure; with no rounds, the first query alone."""
-    session = _Session(name, directory)
-    found = {f"cold select {select}": stopwatch(lambda: session.first(select))[0]}
+    measured = _Session(name, directory)
+    found = {f"cold select {select}": stopwatch(lambda: measured.first(select))[0]}
     warm: dict[str, Callable[[], object]] = {
-        "select 1": lambda: session.select(session.load(), 1),
-        "select 10": lambda: session.select(session.load(), 10),
-        "filter + count": lambda: session.filtered(session.load()),
-        "count": lambda: session.load().count(),
-        "all columns": lambda: session.load().write.format("noop").mode("overwrite").save(),
-        "write": lambda: session.write(directory / f"written-{name}"),
+        "select 1": lambda: measured.select(measured.load(), 1),
+        "select 10": lambda: measured.select(measured.load(), 10),
+        "filter + count": lambda: measured.filtered(measured.load()),
+        "count": lambda: measured.load().count(),
+        "all columns": lambda: measured.load().write.format("noop").mode("overwrite").save(),
+        "write": lambda: measured.write(directory / f"written-{name}"),
     }
     for case, action in warm.items() if rounds else ():
         action()
@@ -94,7 +95,7 @@ def main(name: str, directory: Path, select: int, rounds: int) -> None:
     if written.exists():
         files = [path for path in written.rglob(f"*.{name}") if path.is_file()]
         found["size written"] = sum(path.stat().st_size for path in files)
-    session.spark.stop()
+    measured.spark.stop()
     sys.stdout.write(json.dumps(found) + "\n")
 
 
