@@ -10,7 +10,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHON
 
 bin := .venv/bin
-sources := $(wildcard $(addprefix src/pymosaic/kernels/*.,pyx pxd h))
+kernels := src/pymosaic/kernels src/pymosaic/pages/kernels
+sources := $(wildcard $(foreach folder,$(kernels),$(addprefix $(folder)/*.,pyx pxd h)))
 # The stamp carries the kind of build, so that changing the kind rebuilds.
 kind := $(or $(if $(PYMOSAIC_SANITIZE),sanitize),$(if $(PYMOSAIC_DEBUG),debug),release)
 installed := .venv/installed-$(kind)
@@ -40,6 +41,10 @@ bench-spark: $(installed) ## Compare Spark on Mosaic with Spark on Parquet
 	@scripts/ensure-system java
 	$(bin)/python -m benchmarks.spark $(BENCH_ARGS)
 
+.PHONY: bench-pages
+bench-pages: $(installed) ## Compare the page codec with pylance (BENCH_ARGS="--study" for sizes)
+	$(bin)/python -m benchmarks.pages $(BENCH_ARGS)
+
 .PHONY: docs
 docs: $(installed) ## Build the documentation site into build/site
 	NO_MKDOCS_2_WARNING=1 $(bin)/python -m mkdocs build --quiet --strict
@@ -58,11 +63,6 @@ format: $(installed) ## Format the code and sort imports
 	$(bin)/ruff check --fix
 	$(bin)/ruff format
 
-.PHONY: sanitize
-sanitize: ## Run the tests on kernels built with the address and undefined behaviour sanitizers
-	$(MAKE) setup PYMOSAIC_SANITIZE=1
-	scripts/with-sanitizers $(bin)/python -m pytest $(PYTEST_ARGS)
-
 .PHONY: corruption
 corruption: $(installed) ## Damage every test file in every way and read it (CORRUPTION_ARGS="--sample 20")
 	$(bin)/python -m tests.corruption.matrix $(CORRUPTION_ARGS)
@@ -73,6 +73,30 @@ fuzz: $(installed) build/fuzz/coverage.so ## Fuzz reading and writing (FUZZ_ARGS
 	PYMOSAIC_COVERAGE=1 $(bin)/python setup.py -q build --build-lib build/fuzz/lib --build-temp build/fuzz/temp
 	$(bin)/python -m tests.fuzz --kernels build/fuzz $(FUZZ_ARGS)
 
+# Left out: benchmarks and interop (DuckDB, Polars and other formats bring allocators that the
+# sanitizer takes for errors), wide (hours), load (it measures memory, most of which is then the
+# sanitizer's) and, where they exist, Spark (a JVM) and the documentation site (a browser).
+sanitized_tests := tests/unit tests/conformance tests/property tests/io_pattern tests/faults tests/fuzz
+
+.PHONY: sanitize
+sanitize: $(installed) ## Run tests and fuzzing on kernels with the address and undefined behaviour sanitizers
+	PYMOSAIC_SANITIZE=1 $(bin)/python setup.py -q build --build-lib build/sanitize/lib --build-temp build/sanitize/temp
+	PYTHONPATH=build/sanitize/lib scripts/with-sanitizers \
+		$(bin)/python -m pytest $(PYTEST_ARGS) $(sanitized_tests)
+	PYTHONPATH=build/sanitize/lib scripts/with-sanitizers \
+		$(bin)/python -m tests.fuzz --plain --work build/sanitize --runs 20000 $(FUZZ_ARGS)
+
+.PHONY: kill
+kill: $(installed) ## Kill and interrupt writers at random moments (KILL_ARGS="--kills 1000 --seed 2")
+	$(bin)/python -m tests.faults.kills $(KILL_ARGS)
+	$(bin)/python -m tests.faults.interrupts --strict
+
+.PHONY: load
+load: $(installed) ## Write and read 5 GB in bounded memory, open files thousands of times, start workers
+	$(bin)/python -m tests.load.memory $(LOAD_ARGS)
+	$(bin)/python -m tests.load.cycles
+	$(bin)/python -m tests.load.workers
+
 build/fuzz/coverage.so: tests/fuzz/coverage.c
 	@mkdir -p $(@D)
 	$(CC) -O2 -Wall -shared -fPIC -o $@ $<
@@ -80,7 +104,7 @@ build/fuzz/coverage.so: tests/fuzz/coverage.c
 .PHONY: clean
 clean: ## Remove .venv, caches and everything built
 	rm -rf .venv build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	rm -rf src/*.egg-info src/pymosaic/kernels/*.so
+	rm -rf src/*.egg-info $(addsuffix /*.so,$(kernels))
 	find src tests benchmarks examples scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/tools: pyproject.toml scripts/ensure-system

@@ -20,12 +20,12 @@ from benchmarks.environment import machine, versions
 from benchmarks.report import format_value, plain_table
 from benchmarks.spark_pivot import pivot_rows
 
-__all__ = ["main"]
+__all__ = ["FORMATS", "GOALS", "main", "make_data"]
 
 _ROOT = Path(__file__).parent.parent
-_FORMATS = ("mosaic", "parquet")
+FORMATS = ("mosaic", "parquet")
 # Case, and how many times faster (or smaller) than Parquet it is to be.
-_GOALS = {
+GOALS = {
     "cold select 1": 3.0,
     "cold select 10": 3.0,
     "select 1": 3.0,
@@ -59,9 +59,9 @@ def _tables(columns: int, rows: int, files: int) -> Iterator[pa.Table]:
         yield table.slice(number * rows, rows)
 
 
-def _make_data(directory: Path, columns: int, rows: int, files: int) -> None:
+def make_data(directory: Path, columns: int, rows: int, files: int) -> None:
     """The same rows in both formats, compressed alike, with statistics of the filtered column."""
-    for name in _FORMATS:
+    for name in FORMATS:
         (directory / name).mkdir()
     for number, table in enumerate(_tables(columns, rows, files)):
         name = f"part-{number:02d}"
@@ -97,7 +97,7 @@ def _measure(name: str, directory: Path, select: int, rounds: int) -> dict[str, 
 
 def _rows(found: dict[str, dict[str, float]]) -> list[list[str]]:
     rows = [["", "Mosaic", "Parquet", "ratio", "goal", ""]]
-    for case, goal in _GOALS.items():
+    for case, goal in GOALS.items():
         ours, theirs = found["mosaic"].get(case), found["parquet"].get(case)
         if ours is None or theirs is None:
             continue
@@ -121,9 +121,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=options.directory) as name:
         directory = Path(name)
-        _make_data(directory, options.columns, options.rows, options.files)
+        make_data(directory, options.columns, options.rows, options.files)
         found: dict[str, dict[str, float]] = {}
-        for format_name in _FORMATS:
+        for format_name in FORMATS:
             print(f"measuring {format_name} …", file=sys.stderr, flush=True)
             found[format_name] = {
                 **_measure(format_name, directory, 10, 0),

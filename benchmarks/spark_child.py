@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 
 from benchmarks.measure import stopwatch
 
-__all__ = ["main", "session"]
+__all__ = ["measure", "start"]
 
 _LEVEL = {
     "mosaic": ("compressionLevel", "1"),
@@ -21,7 +21,7 @@ _LEVEL = {
 }
 
 
-def session() -> SparkSession:
+def start() -> SparkSession:
     """A local session, as all cases are measured in."""
     builder = SparkSession.builder.master("local[2]").appName("pymosaic benchmark")
     settings = {
@@ -39,10 +39,10 @@ def session() -> SparkSession:
 
 
 class _Session:
-    def __init__(self, name: str, directory: Path) -> None:
+    def __init__(self, spark: SparkSession, name: str, directory: Path) -> None:
+        self.spark = spark
         self._name = name
         self._directory = directory
-        self.spark = session()
         self.columns: list[str] = []
 
     def load(self) -> DataFrame:
@@ -65,7 +65,7 @@ class _Session:
 
     def filtered(self, frame: DataFrame) -> None:
         other = self.columns[len(self.columns) // 3]
-        found = frame.where(f.col("row_id") == 77).select(other).where(f.col(other).isNotNull())
+        found = frame.where(f.col("row_id") == 7).select(other).where(f.col(other).isNotNull())
         assert found.count() == 1
 
     def write(self, target: Path) -> None:
@@ -75,29 +75,34 @@ class _Session:
         writer.save(str(target))
 
 
-def main(name: str, directory: Path, select: int, rounds: int) -> None:
-    """Measure; with no rounds, the first query alone."""
-    measured = _Session(name, directory)
-    found = {f"cold select {select}": stopwatch(lambda: measured.first(select))[0]}
+def measure(
+    spark: SparkSession, name: str, directory: Path, select: int, rounds: int
+) -> dict[str, float]:
+    """Seconds of each case; with no rounds, of the first query alone."""
+    session = _Session(spark, name, directory)
+    found = {f"cold select {select}": stopwatch(lambda: session.first(select))[0]}
+    if not rounds:
+        return found
+    written = directory / f"written-{name}"
     warm: dict[str, Callable[[], object]] = {
-        "select 1": lambda: measured.select(measured.load(), 1),
-        "select 10": lambda: measured.select(measured.load(), 10),
-        "filter + count": lambda: measured.filtered(measured.load()),
-        "count": lambda: measured.load().count(),
-        "all columns": lambda: measured.load().write.format("noop").mode("overwrite").save(),
-        "write": lambda: measured.write(directory / f"written-{name}"),
+        "select 1": lambda: session.select(session.load(), 1),
+        "select 10": lambda: session.select(session.load(), 10),
+        "filter + count": lambda: session.filtered(session.load()),
+        "count": lambda: session.load().count(),
+        "all columns": lambda: session.load().write.format("noop").mode("overwrite").save(),
+        "write": lambda: session.write(written),
     }
-    for case, action in warm.items() if rounds else ():
+    for case, action in warm.items():
         action()
         samples = range(min(rounds, 2) if case in ("all columns", "write") else rounds)
         found[case] = statistics.median(stopwatch(action)[0] for _ in samples)
-    written = directory / f"written-{name}"
-    if written.exists():
-        files = [path for path in written.rglob(f"*.{name}") if path.is_file()]
-        found["size written"] = sum(path.stat().st_size for path in files)
-    measured.spark.stop()
-    sys.stdout.write(json.dumps(found) + "\n")
+    files = [path for path in written.rglob(f"*.{name}") if path.is_file()]
+    found["size written"] = sum(path.stat().st_size for path in files)
+    return found
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
+    started = start()
+    results = measure(started, sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
+    started.stop()
+    sys.stdout.write(json.dumps(results) + "\n")

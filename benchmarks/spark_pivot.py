@@ -50,9 +50,9 @@ def _measure(way: str, source: Path, target: Path, limit: float) -> float | str:
 def _child(way: str, source: Path, target: Path) -> None:
     from pyspark.sql import functions as f
 
-    from benchmarks.spark_child import session
+    from benchmarks.spark_child import start
 
-    spark = session()
+    spark = start()
     long = spark.read.parquet(str(source))
 
     def ours() -> None:

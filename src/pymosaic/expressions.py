@@ -271,8 +271,6 @@ def _like(column: str, token: Token) -> _Node:
     prefix, is_open = _split_pattern(token)
     if not is_open:
         return _leaf(column, "==", prefix)
-    if not prefix:
-        return _leaf(column, "is not null")
     above = _next_text(prefix)
     from_prefix = _leaf(column, ">=", prefix)
     return from_prefix if above is None else _Node("and", (from_prefix, _leaf(column, "<", above)))

@@ -76,7 +76,7 @@ class _Test:
 
     def mask(self, array: pa.Array) -> pa.Array:
         mask = self._mask(array.view(self.values.type))
-        return pc.invert(mask) if self.negated else mask
+        return pc.and_not(array.is_valid(), pc.fill_null(mask, False)) if self.negated else mask
 
     def _mask(self, array: pa.Array) -> pa.Array:
         if self.operator in _ORDER_TESTS:

@@ -283,7 +283,8 @@ def _nearest_float(number: Fraction, arrow_type: pa.DataType) -> Fraction:
     """The float of this type nearest to a number, of two the even one; beyond all, the number."""
     narrow = np.float32 if pa.types.is_float32(arrow_type) else np.float64
     below = narrow(floor_key(number, arrow_type))
-    above = np.nextafter(below, narrow(math.inf))
+    with np.errstate(over="ignore"):
+        above = np.nextafter(below, narrow(math.inf))
     if not (np.isfinite(below) and np.isfinite(above)):
         return number
     low, high = Fraction(float(below)), Fraction(float(above))

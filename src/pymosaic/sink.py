@@ -36,6 +36,7 @@ from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 from pymosaic.errors import ClosedError
+from pymosaic.kernels.descriptor import Descriptor
 from pymosaic.source import check_ability, check_binary, check_regular, resolve_location
 
 __all__ = ["Sink", "SinkLike", "SupportsWrite", "open_sink", "sync_directory"]
@@ -146,7 +147,7 @@ class _LocalSink(Sink):
         self._discard_once = weakref.finalize(self, self._temporary.discard, os.getpid())
         self._temporary.create(name, replaced)
         if replaced is not None:
-            _copy_ownership(self._temporary.descriptor, replaced)
+            _copy_ownership(self._temporary.number, replaced)
 
     def _write(self, view: memoryview) -> None:
         if len(self._pending) + view.nbytes > _BUFFER_BYTES:
@@ -161,11 +162,11 @@ class _LocalSink(Sink):
         self._write_through(memoryview(pending))
 
     def _write_through(self, view: memoryview) -> None:
-        _write_all(partial(os.write, self._temporary.descriptor), view)
+        _write_all(partial(os.write, self._temporary.number), view)
 
     def _commit(self) -> None:
         self._flush()
-        os.fsync(self._temporary.descriptor)
+        os.fsync(self._temporary.number)
         os.replace(self._temporary.path, self._target)
         self._discard_once()  # closes it; there is nothing of that name to delete any more
         sync_directory(os.path.dirname(self._target))
@@ -176,27 +177,30 @@ class _LocalSink(Sink):
 
 
 class _TemporaryFile:
-    """A path and, once it is created, the descriptor of the file there."""
+    """A path and, while it is open, the file there."""
 
-    __slots__ = ("descriptor", "path")
+    __slots__ = ("_descriptor", "path")
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.descriptor = -1
+        self._descriptor: Descriptor | None = None
+
+    @property
+    def number(self) -> int:
+        assert self._descriptor is not None, "it is discarded"
+        return self._descriptor.number
 
     def create(self, name: str, replaced: os.stat_result | None) -> None:
         mode = 0o666 if replaced is None else 0o600  # the kernel applies the umask
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
-            self.descriptor = os.open(self.path, flags, mode)
+            self._descriptor = Descriptor(os.open, self.path, flags, mode)
         except OSError as error:
             error.filename = name  # the caller never heard of the temporary file
             raise
 
     def discard(self, owner: int) -> None:
-        if self.descriptor >= 0:
-            with suppress(OSError):
-                os.close(self.descriptor)
+        self._descriptor = None
         # A forked child that ends must not delete what its parent is writing.
         if os.getpid() == owner:
             with suppress(OSError):
@@ -239,16 +243,15 @@ def _copy_ownership(descriptor: int, replaced: os.stat_result) -> None:
 def sync_directory(directory: str) -> None:
     """Make a rename into a directory durable, where the file system can."""
     try:
-        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        descriptor = Descriptor(os.open, directory, flags)
     except PermissionError:
         return  # a directory that may be written but not read; the rename stands
     try:
-        os.fsync(descriptor)
+        os.fsync(descriptor.number)
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # not every file system can
             raise
-    finally:
-        os.close(descriptor)
 
 
 class _SpooledSink(Sink):

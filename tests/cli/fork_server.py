@@ -8,17 +8,31 @@ fresh process only in what is imported already; some tests therefore start fresh
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import sys
 import traceback
-
-import pyarrow.csv
-import pyarrow.json
-import pyarrow.orc
-import pyarrow.parquet  # noqa: F401
+from contextlib import suppress
+from importlib import import_module
 
 from pymosaic.cli import main
+from pymosaic.cli.application import COMMANDS
+
+PRELOADED = [
+    "pyarrow.compute",
+    "pymosaic.cli.comparison",
+    "pymosaic.cli.formats.arrow",
+    "pymosaic.cli.formats.csv",
+    "pymosaic.cli.formats.jsonl",
+    "pymosaic.cli.formats.mosaic",
+    "pymosaic.cli.formats.orc",
+    "pymosaic.cli.formats.parquet",
+    "pymosaic.cli.rows",
+    "pymosaic.cli.targets",
+    "pymosaic.cli.terminal",
+    *(f"pymosaic.cli.commands.{name.replace('-', '_')}" for name in COMMANDS),
+]
 
 
 def _run(request: dict) -> None:
@@ -49,6 +63,13 @@ def _child(request: dict) -> None:
 
 
 def serve() -> None:
+    for name in PRELOADED:
+        import_module(name)
+    # What recent versions of typer import when they first convert an argument.
+    with suppress(ImportError):
+        import_module("typer._adapters")
+    # The collector would touch, and so copy, all that is shared with the forks.
+    gc.freeze()
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()

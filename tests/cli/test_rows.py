@@ -141,6 +141,13 @@ def test_narrow_rows_are_a_table(run, small):
     assert lines[2:] == [["0", "Rome"], ["1", "Oslo"]]
 
 
+def test_numbers_are_never_cut(run, tmp_path):
+    numbers = [*range(300), 12_345_678_901_234]
+    (tmp_path / "n.jsonl").write_text("".join(f'{{"n": {number}}}\n' for number in numbers))
+    result = run("cat", tmp_path / "n.jsonl", "--format", "table", COLUMNS="80")
+    assert [int(line) for line in result.stdout.splitlines()[2:]] == numbers
+
+
 def test_rows_without_columns_and_files_without_rows_are_shown(run, files, small):
     assert run("cat", small, "--where", "id > 99").stdout == ""
     table = run("cat", small, "--where", "id > 99", "-c", "id", "--format", "table")

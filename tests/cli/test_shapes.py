@@ -75,4 +75,4 @@ def test_help_of_every_command_has_an_example(run, name):
     result = run(name, "--help")
     assert result.code == 0
     assert f"pymosaic {name} " in result.stdout[result.stdout.index("Examples:") :]
-    assert max(map(len, result.stdout.splitlines())) <= 100
+    assert max(map(len, result.stdout.splitlines())) <= 80

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
+from pymosaic.testing.pieces import INTEGER, forge, row_group, schema
 from tests.dataset.building import write_files, write_row_groups
 
 FOREIGN = {
@@ -113,3 +114,37 @@ def test_wrong_options_are_refused(base: Path) -> None:
         pymosaic.dataset(base, on_error="ignore")
     with pytest.raises(pymosaic.InvalidOptionError, match="limits must be"):
         pymosaic.dataset(base, limits=5)  # type: ignore[arg-type]
+
+
+def test_a_file_that_claims_billions_of_buckets_costs_no_memory(tmp_path: Path) -> None:
+    # Nothing is stored, so every value is null.
+    claimed = (1 << 32) - 1
+    content = schema(("a", INTEGER), ("b", INTEGER), num_buckets=claimed)
+    forged = forge(b"", content, row_group(2), num_buckets=claimed)
+    (tmp_path / "forged.mosaic").write_bytes(forged)
+    dataset = pymosaic.dataset(tmp_path)
+    plan = dataset.scan().plan()
+    assert (plan.buckets.to_read, plan.bytes.to_read) == (0, 0)
+    assert dataset.scan(["b"]).to_table().to_pydict() == {"b": [None, None]}
+
+
+def test_a_row_group_that_claims_billions_of_rows_is_refused(tmp_path: Path) -> None:
+    forged = forge(b"", schema(("a", INTEGER)), row_group((1 << 32) - 1))
+    (tmp_path / "forged.mosaic").write_bytes(forged)
+    dataset = pymosaic.dataset(tmp_path, limits=pymosaic.Limits(max_row_group_bytes=1 << 20))
+    assert dataset.count_rows() == (1 << 32) - 1
+    with pytest.raises(pymosaic.LimitExceededError, match=r"forged\.mosaic"):
+        dataset.scan().to_table()
+
+
+@pytest.mark.parametrize("columns", [["b"], ["k"], ["a", "b"]])
+def test_columns_that_are_made_up_are_held_to_the_limit_too(
+    tmp_path: Path, columns: list[str]
+) -> None:
+    write_files(tmp_path, {"k=1/b.mosaic": {"b": [1]}})
+    forged = forge(b"", schema(("a", INTEGER)), row_group((1 << 32) - 1))
+    (tmp_path / "k=1/z.mosaic").write_bytes(forged)
+    dataset = pymosaic.dataset(tmp_path)
+    with pytest.raises(pymosaic.LimitExceededError, match=r"z\.mosaic.*max_row_group_bytes"):
+        dataset.scan(columns).to_table()
+    assert dataset.count_rows([("b", "is null"), ("k", "=", 1)]) == (1 << 32) - 1

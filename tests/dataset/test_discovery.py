@@ -10,6 +10,7 @@ import pytest
 from pyarrow import fs
 
 import pymosaic
+from pymosaic.dataset.discovery import Discovery, discover
 from pymosaic.dataset.records import JobRecord
 from tests.dataset.building import write_files
 
@@ -121,6 +122,15 @@ class TestLists:
         write_files(tmp_path, {"_hidden": ONE})
         assert pymosaic.dataset(tmp_path / "_hidden").count_rows() == 1
 
+    def test_relative_paths_among_absolute_ones(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write_files(tmp_path, {"a/1.mosaic": ONE, "b/2.mosaic": ONE})
+        monkeypatch.chdir(tmp_path)
+        dataset = pymosaic.dataset(["a", tmp_path / "b"])
+        assert dataset.base == str(tmp_path)
+        assert dataset.count_rows() == 2
+
     def test_one_dataset_lies_in_one_file_system(self, tmp_path: Path) -> None:
         write_files(tmp_path, {"a.mosaic": ONE})
         with pytest.raises(pymosaic.InvalidOptionError, match="different file systems"):
@@ -159,3 +169,17 @@ class TestJobRecords:
         write_files(tmp_path, {name: ONE})
         self.record(tmp_path, f"{JOB}.pending")
         assert found(tmp_path, tmp_path) == [name]
+
+    def test_files_replaced_while_they_are_opened_are_looked_up_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write_files(tmp_path, {"old.mosaic": ONE})
+
+        def replacing(*arguments: Any) -> Discovery:
+            discovery = discover(*arguments)
+            if (tmp_path / "old.mosaic").exists():
+                (tmp_path / "old.mosaic").rename(tmp_path / "new.mosaic")
+            return discovery
+
+        monkeypatch.setattr("pymosaic.dataset.dataset.discover", replacing)
+        assert found(tmp_path, tmp_path) == ["new.mosaic"]

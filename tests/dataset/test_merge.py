@@ -178,6 +178,11 @@ def test_files_are_written_from_where_a_stream_stands() -> None:
     # As with the writer, places count from the start of the stream.
     assert len(out.getvalue()) == 4 + report.num_bytes
     assert pymosaic.read_table(out.getvalue())["c00"].to_pylist() == [0, 100, 200]
+    again = io.BytesIO()
+    pymosaic.merge([out.getvalue()] * 2, again)
+    assert pymosaic.read_table(again.getvalue())["c00"].to_pylist() == [0, 100, 200] * 2
+    # Bytes that belong to no bucket are left out.
+    assert b"head" not in again.getvalue()
 
 
 def test_progress_counts_bytes() -> None:

@@ -97,6 +97,14 @@ class TestRowsAndColumns:
         with pytest.raises(pymosaic.InvalidOptionError, match="limit must be"):
             pymosaic.dataset(base).scan(limit=limit)
 
+    @pytest.mark.parametrize("size", [0, -1, 1.5, None, True])
+    def test_what_is_no_size(self, base: Path, size: Any) -> None:
+        scan = pymosaic.dataset(base).scan()
+        with pytest.raises(pymosaic.InvalidOptionError, match="batch_size must be"):
+            scan.to_batches(batch_size=size)
+        with pytest.raises(pymosaic.InvalidOptionError, match="max_piece_bytes must be"):
+            scan.plan(max_piece_bytes=size)
+
 
 class TestWaysOut:
     def test_batches_have_as_many_rows_as_wanted_at_most(self, base: Path) -> None:

@@ -258,7 +258,7 @@ class TestCatalogCache:
             cache.parse(self.block("a", "b"), False, pymosaic.Limits(max_columns=1))
 
     def test_the_longest_unused_goes_first(self) -> None:
-        cache, limits = CatalogCache(max_columns=2), pymosaic.Limits()
+        cache, limits = CatalogCache(max_bytes=300), pymosaic.Limits()
         for name in ("a", "b", "a", "c", "a"):
             cache.parse(self.block(name), False, limits)
         assert cache.parsed == 3

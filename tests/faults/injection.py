@@ -93,9 +93,13 @@ def make_table(version: int, rows: int = 500, columns: int = 24) -> pa.Table:
     for i in range(columns):
         step = version * 31 + i
         kinds = (
-            lambda step=step: pa.array([(step * row * 2654435761) % (1 << 40) for row in range(rows)]),
+            lambda step=step: pa.array(
+                [(step * row * 2654435761) % (1 << 40) for row in range(rows)]
+            ),
             lambda step=step: pa.array([f"v{(step + row) % 7}" for row in range(rows)]),
-            lambda step=step: pa.array([None if row % 3 else step * 0.5 + row for row in range(rows)]),
+            lambda step=step: pa.array(
+                [None if row % 3 else step * 0.5 + row for row in range(rows)]
+            ),
             lambda step=step: pa.array([[step] * (row % 3) for row in range(rows)]),
         )
         of_version[f"column_{i:03}"] = kinds[i % len(kinds)]()

@@ -8,11 +8,9 @@ and beside it there is at most one file, which says that it is temporary.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import signal
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -22,6 +20,7 @@ import pyarrow as pa
 
 import pymosaic
 from tests.faults.injection import temporaries
+from tests.figures import show
 
 _ROWS, _COLUMNS = 3_000, 30
 
@@ -110,8 +109,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         figures = run(arguments.kills, arguments.seed, Path(directory))
-    json.dump(figures, sys.stdout, indent=2)
-    print()
+    show(figures)
 
 
 if __name__ == "__main__":

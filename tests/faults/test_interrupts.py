@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +23,10 @@ ITEMS = 30
 
 
 @pytest.fixture(autouse=True)
-def _four_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As on a machine with four processors; the pool of other tests is left alone."""
-    monkeypatch.setattr(threads, "_pool", None)
+def _four_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine with four processors; the pools of other tests are left alone."""
+    monkeypatch.setattr(threads, "_pools", {})
     monkeypatch.setattr(threads, "num_threads", lambda: 4)
-    yield
-    pool = threads._pool
-    if pool is not None:
-        pool.shutdown()
 
 
 class Submitting:
@@ -40,17 +35,34 @@ class Submitting:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, failing: int, afterwards: bool) -> None:
         self.count = 0
         self.error = KeyboardInterrupt()
-        submit = ThreadPoolExecutor.submit
+        put = threads._Pool.put
 
-        def interrupted(pool: ThreadPoolExecutor, *arguments: Any) -> Any:
+        def interrupted(pool: threads._Pool, task: Any) -> None:
             self.count += 1
             if self.count - 1 != failing:
-                return submit(pool, *arguments)
+                return put(pool, task)
             if afterwards:
-                submit(pool, *arguments)
+                put(pool, task)
             raise self.error
 
-        monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
+        monkeypatch.setattr(threads._Pool, "put", interrupted)
+
+
+class Exhausted:
+    """Stands for ``_thread``: starts so many threads and no more."""
+
+    def __init__(self, left: int, error: BaseException) -> None:
+        self.left = left
+        self.error = error
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_thread, name)
+
+    def start_new_thread(self, *arguments: Any) -> int:
+        if self.left == 0:
+            raise self.error
+        self.left -= 1
+        return _thread.start_new_thread(*arguments)
 
 
 class Work:
@@ -101,57 +113,37 @@ def test_an_interrupt_raised_by_the_work_comes_through(failing: int) -> None:
     assert list(ordered_map(work, range(ITEMS), True)) == list(range(ITEMS))
 
 
-def test_after_an_interrupted_submission_no_thread_of_the_old_pool_stays(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("started", range(5))
+def test_where_threads_cannot_be_started_work_is_done_once_all_the_same(
+    started: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Python's pool forgets a thread if it is interrupted while that starts."""
-    list(ordered_map(lambda item: item, range(ITEMS), True))
-    old = threads._pool
-    assert old is not None
-    workers = set(old._threads)
-    with monkeypatch.context() as patch:
-        Submitting(patch, 2, afterwards=True)
-        with pytest.raises(KeyboardInterrupt):
-            list(ordered_map(lambda item: item, range(ITEMS), True))
-    for worker in workers:
-        worker.join(timeout=60)
-        assert not worker.is_alive()
-    list(ordered_map(lambda item: item, range(ITEMS), True))
-    assert threads._pool is not old
-
-
-@pytest.mark.parametrize("failing", range(0, 12))
-def test_where_no_thread_can_be_started_work_is_done_once_all_the_same(
-    failing: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    start = threading.Thread.start
-    count = 0
-
-    def exhausted(thread: threading.Thread) -> None:
-        nonlocal count
-        count += 1
-        if count > failing:
-            raise RuntimeError("can't start new thread")
-        start(thread)
-
+    error = RuntimeError("can't start new thread")
+    monkeypatch.setattr(threads, "_thread", Exhausted(started, error))
     work = Work()
-    monkeypatch.setattr(threading.Thread, "start", exhausted)
     assert list(ordered_map(work, range(ITEMS), True)) == list(range(ITEMS))
     assert sorted(work.begun) == list(range(ITEMS))
 
 
-def test_an_error_of_work_that_no_thread_could_take_comes_through(
+@pytest.mark.parametrize("started", range(4))
+def test_an_interrupt_while_threads_start_is_followed_by_a_whole_pool(
+    started: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "_thread", Exhausted(started, KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        list(ordered_map(lambda item: item, range(ITEMS), True))
+    monkeypatch.setattr(threads, "_thread", _thread)
+    together = threading.Barrier(4, timeout=60)
+    assert len(list(ordered_map(lambda _: together.wait(), range(4), True))) == 4
+
+
+def test_another_number_of_threads_does_not_disturb_a_map_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def exhausted(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    def fail(item: int) -> None:
-        raise RuntimeError(f"of item {item}")
-
-    monkeypatch.setattr(threading.Thread, "start", exhausted)
-    with pytest.raises(RuntimeError, match="of item 0"):
-        list(ordered_map(fail, range(ITEMS), True))
+    results = ordered_map(lambda item: item, range(ITEMS), True)
+    assert next(results) == 0
+    monkeypatch.setattr(threads, "num_threads", lambda: 2)
+    assert list(ordered_map(lambda item: item, range(ITEMS), True)) == list(range(ITEMS))
+    assert list(results) == list(range(1, ITEMS))
 
 
 def wide(version: int) -> pa.Table:

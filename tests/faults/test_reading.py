@@ -24,7 +24,7 @@ DATA = write(
     [TABLE.slice(start, 100).combine_chunks().to_batches()[0] for start in range(0, 500, 100)],
     TABLE.schema,
     row_group_bytes=1,
-    **OPTIONS,  # type: ignore[arg-type]
+    **OPTIONS,
 )
 COLUMNS = ["column_000", "column_011", "column_023"]
 
@@ -43,16 +43,16 @@ def _many_small_reads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read_all(source: object) -> pa.Table:
-    return pymosaic.read_table(source)  # type: ignore[arg-type]
+    return pymosaic.read_table(source)
 
 
 def read_some(source: object) -> pa.Table:
-    return pymosaic.read_table(source, columns=COLUMNS)  # type: ignore[arg-type]
+    return pymosaic.read_table(source, columns=COLUMNS)
 
 
 def read_filtered(source: object) -> pa.Table:
     filters = [("column_004", ">=", 0)]
-    return pymosaic.read_table(source, columns=COLUMNS, filters=filters)  # type: ignore[arg-type]
+    return pymosaic.read_table(source, columns=COLUMNS, filters=filters)
 
 
 READERS = [read_all, read_some, read_filtered]
@@ -98,7 +98,9 @@ def test_a_file_goes_on_after_a_fault(path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("at_most", [1, 3, 1000])
-def test_short_reads_are_continued(path: Path, at_most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_reads_are_continued(
+    path: Path, at_most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Short:
         def __getattr__(self, name: str) -> object:
             return getattr(os, name)

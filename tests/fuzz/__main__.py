@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from tests.figures import show, tell
 from tests.fuzz import plain
 from tests.fuzz.seeds import seeds
 from tests.fuzz.targets import TARGETS
@@ -31,7 +32,7 @@ def main() -> int:
     arguments = _parse_arguments()
     if arguments.replay is not None:
         name = arguments.replay.name.partition("-")[0]
-        print(TARGETS[name](arguments.replay.read_bytes()))
+        show({"target": name, "outcome": TARGETS[name](arguments.replay.read_bytes())})
         return 0
     findings = arguments.work / "findings"
     findings.mkdir(parents=True, exist_ok=True)
@@ -41,8 +42,7 @@ def main() -> int:
         figures[target] = run(target, arguments, findings)
         if figures[target]["findings"]:
             break
-    json.dump({"seed": arguments.seed, "targets": figures}, sys.stdout, indent=2)
-    print()
+    show({"seed": arguments.seed, "targets": figures})
     return int(any(each["findings"] for each in figures.values()))
 
 
@@ -93,7 +93,7 @@ def _run_guided(target: str, arguments: argparse.Namespace, findings: Path) -> d
         counts.update(chunk)
         seed += 1
         done, speed = counts["executions"], counts["executions"] / (time.monotonic() - begin)
-        print(f"{target}: {done} executions, {speed:.0f} per second", file=sys.stderr)
+        tell(f"{target}: {done} executions, {speed:.0f} per second")
     return {
         **{name: counts[name] for name in ("executions", "accepted", "refused", "findings")},
         "seconds": round(time.monotonic() - begin, 1),
@@ -128,9 +128,8 @@ def _run_chunk(
             [*command, *options], stdout=output, stderr=output, env=environment, check=False
         )
     counts: dict[str, int] = json.loads(counts_path.read_text()) if counts_path.exists() else {}
-    counts["executions"] = counts.get("executions", 0)
-    if done.returncode != 0:
-        print(log.read_text(errors="replace")[-4000:], file=sys.stderr)
+    if done.returncode != 0 or not counts.get("executions"):
+        tell(log.read_text(errors="replace")[-4000:])
         counts["findings"] = 1
     return counts
 

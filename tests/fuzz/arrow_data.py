@@ -126,9 +126,9 @@ def _make_array(
     if pa.types.is_list(of) or pa.types.is_map(of):
         offsets = _make_offsets(choices, rows, 3)
         if pa.types.is_map(of):
-            children = (of.key_field, of.item_field)
+            children = [of.key_field, of.item_field]
         else:
-            children = (of.value_field,)
+            children = [of.value_field]
         arrays = [
             _make_array(
                 choices,
@@ -140,7 +140,7 @@ def _make_array(
             for child in children
         ]
         if pa.types.is_map(of):
-            arrays = [pa.StructArray.from_arrays(arrays, fields=list(children))]
+            arrays = [pa.StructArray.from_arrays(arrays, fields=children)]
         return pa.Array.from_buffers(of, rows, [validity, _pack(offsets)], children=arrays)
     if pa.types.is_string(of) or pa.types.is_binary(of):
         offsets = _make_offsets(choices, rows, 6)

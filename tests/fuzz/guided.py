@@ -37,6 +37,7 @@ def _connect(bridge: ctypes.CDLL | None) -> None:
 
 def main() -> None:
     name, counts_path, *options = sys.argv[1:]
+    planned = max((int(each[6:]) for each in options if each.startswith("-runs=")), default=0)
     bridge = _load_bridge()
     with atheris.instrument_imports(include=["pymosaic"], enable_loader_override=False):
         import pymosaic.filters  # noqa: F401  (it brings in all the rest)
@@ -57,7 +58,7 @@ def main() -> None:
             counts["findings"] += 1
             keep_counts()
             raise
-        if counts["executions"] % _COUNT_EVERY == 0:
+        if counts["executions"] % _COUNT_EVERY == 0 or counts["executions"] >= planned:
             keep_counts()
 
     def change(data: bytes, max_size: int, seed: int) -> bytes:

@@ -10,8 +10,10 @@ from tests.fuzz.recipe import MAX_PAYLOAD, TAGS, Chunk, emit, parse
 ByteMutator = Callable[[bytes], bytes]
 
 # Where counts and sizes go wrong: around the widths of varints and integers.
-_INTERESTING = (0, 1, 2, 7, 8, 127, 128, 255, 256, 0x3FFF, 0x4000, 0x7FFF, 0xFFFF, 0x10000)
-_INTERESTING += (0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x100000000, (1 << 63) - 1, (1 << 64) - 1)
+_INTERESTING: tuple[int, ...] = (
+    *(0, 1, 2, 7, 8, 127, 128, 255, 256, 0x3FFF, 0x4000, 0x7FFF, 0xFFFF, 0x10000),
+    *(0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x100000000, (1 << 63) - 1, (1 << 64) - 1),
+)
 
 
 def mutate(recipe: bytes, random: Random, mutate_bytes: ByteMutator) -> bytes:
@@ -74,7 +76,9 @@ def _flip_bit(data: bytearray, random: Random) -> None:
 
 def _set_byte(data: bytearray, random: Random) -> None:
     if data:
-        data[random.randrange(len(data))] = random.choice((0, 1, 0x7F, 0x80, 0xFF, random.getrandbits(8)))
+        data[random.randrange(len(data))] = random.choice(
+            (0, 1, 0x7F, 0x80, 0xFF, random.getrandbits(8))
+        )
 
 
 def _add(data: bytearray, random: Random) -> None:

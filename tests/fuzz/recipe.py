@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 
 import zstandard
 
-from tests.conformance.forge import entry, varint
+from pymosaic.testing.pieces import entry, varint
 from tests.oracle import Cursor, decode, decompress, physical_children, read_schema, read_statistics
 
 TAGS = b"WHSGBPpETRF"

@@ -18,7 +18,9 @@ def seeds(target: str) -> list[bytes]:
     found = [path.read_bytes() for path in regressions(target)]
     if target == "write":
         random = Random(0)
-        return found + [random.randbytes(random.choice((30, 200, 1000))) for _ in range(_WRITE_SEEDS)]
+        return found + [
+            random.randbytes(random.choice((30, 200, 1000))) for _ in range(_WRITE_SEEDS)
+        ]
     files = [path.read_bytes() for path in sorted((DATA / "malformed").glob("*.mosaic"))]
     recipes = [whole(data) for data in files]
     for fixture in FIXTURES:

@@ -36,6 +36,12 @@ _MAX_VALUES_FOR_ORACLE = 2_000
 ACCEPTED, REFUSED = "accepted", "refused"
 
 
+def _refused(error: pymosaic.MosaicError) -> str:
+    """Refused, with a message that can be shown."""
+    assert str(error)
+    return REFUSED
+
+
 def fuzz_open(recipe: bytes) -> str:
     """Open a file and ask for all that is known without reading its buckets."""
     try:
@@ -49,8 +55,7 @@ def fuzz_open(recipe: bytes) -> str:
             for row_group in range(min(file.num_row_groups, _ROW_GROUPS)):
                 file.statistics(row_group)
     except pymosaic.MosaicError as error:
-        assert str(error)
-        return REFUSED
+        return _refused(error)
     return ACCEPTED
 
 
@@ -143,8 +148,7 @@ def fuzz_write(data: bytes) -> str:
             for batch in job.batches:
                 writer.write(batch)
     except pymosaic.MosaicError as error:
-        assert str(error)
-        return REFUSED
+        return _refused(error)
     written = stream.getvalue()
     table = pymosaic.read_table(written, use_threads=False)
     assert_identical(table, pa.Table.from_batches(job.batches, job.schema))

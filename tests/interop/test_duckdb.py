@@ -192,11 +192,24 @@ class TestDatasets:
         assert found == connection.sql(query.format("whole", condition)).fetchall()
         assert whole.num_rows == 12
 
-    def test_joins_limits_and_subqueries(self, connection: Any, base: Path) -> None:
+    def test_a_consumer_who_pauses_stops_the_reading(
+        self, connection: Any, tmp_path: Path, reads: Reads
+    ) -> None:
+        write_files(tmp_path, {f"{i:02}.mosaic": {"n": range(5000)} for i in range(50)})
+        ds = pymosaic.dataset(tmp_path)
+        reads.clear()
+        reader = ds.scanner(columns=["n"]).to_reader()
+        assert reads.ranges == []
+        assert reader.read_next_batch().num_rows == 5000
+        # One was asked for; some are read ahead, on as many threads as there are.
+        assert len(reads.files) <= 2 * pa.cpu_count() + 3
+        assert reader.read_all().num_rows == 49 * 5000
+
+    def test_joins_and_subqueries(self, connection: Any, base: Path) -> None:
         ds = pymosaic.dataset(base)
         query = """
             SELECT a.id FROM ds a JOIN ds b ON a.id = b.id + 10
-            WHERE a.id = (SELECT max(id) FROM ds) LIMIT 1
+            WHERE a.id = (SELECT max(id) FROM ds)
         """
         assert connection.sql(query).fetchall() == [(20245,)]
         assert ds.files
@@ -211,6 +224,8 @@ class TestDatasets:
                 getattr(ds, name)(None)
         with pytest.raises(pymosaic.UnsupportedFeatureError):
             pyarrow.dataset.Scanner.from_dataset(ds)
+        with pytest.raises(TypeError, match="Scanner"):
+            pyarrow.dataset.write_dataset(ds, base / "copy", format="parquet")
         with pytest.raises((pymosaic.MosaicError, pa.ArrowException, TypeError, ValueError)):
             pyarrow.dataset.UnionDataset(ds.schema, [ds])
         with pytest.raises(pymosaic.InvalidOptionError, match="pyarrow expression"):
@@ -229,7 +244,11 @@ class TestDatasets:
         assert ds.scanner(columns=["name"], filter=wanted).to_table() == expected
         assert ds.head(3)["id"].to_pylist() == [20230, 20231, 20232]
         assert ds.head(2, filter=(pc.field("id") * 1) > 20234)["id"].to_pylist() == [20235, 20240]
-        pyarrow.dataset.write_dataset(ds, tmp_path / "parquet", format="parquet")
+        assert sum(batch.num_rows for batch in ds.to_batches(columns=[], filter=wanted)) == 1
+        assert ds.scanner(columns=["id"]).projected_schema == pa.schema({"id": pa.int64()})
+        assert ds.scanner().dataset_schema == ds.schema
+        reader = ds.scan().to_reader()
+        pyarrow.dataset.write_dataset(reader, tmp_path / "parquet", format="parquet")
         copy = pyarrow.dataset.dataset(tmp_path / "parquet")
         assert copy.count_rows() == 12
 

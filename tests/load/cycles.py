@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import os
-import sys
 import tempfile
 import threading
 import time
@@ -20,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 import pymosaic
+from tests.figures import show
 
 
 def _resident() -> int:
@@ -31,7 +30,7 @@ def _cycle(path: Path, copy: Path, table: pa.Table, number: int) -> None:
         assert file.num_rows == table.num_rows
         file.read(["c00", "c17"])
     pymosaic.MosaicFile(path)  # forgotten, not closed
-    pymosaic.read_metadata(path).row_groups
+    assert pymosaic.read_metadata(path).num_rows == table.num_rows
     with path.open("rb") as stream:
         pymosaic.read_schema(stream)
     next(pymosaic.MosaicFile(path).iter_batches(batch_size=10))  # left early
@@ -79,8 +78,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         figures = run(arguments.cycles, Path(directory))
-    json.dump(figures, sys.stdout, indent=2)
-    print()
+    show(figures)
 
 
 if __name__ == "__main__":

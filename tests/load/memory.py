@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 import pymosaic
+from tests.figures import show
 
 _COLUMNS = 200
 _MIB = 1 << 20
@@ -127,8 +128,7 @@ def main() -> None:
         begin = time.monotonic()
         rows = _STEPS[arguments.step](arguments)
         figures = {"rows": rows, "peak": _peak(), "seconds": round(time.monotonic() - begin, 1)}
-    json.dump(figures, sys.stdout, indent=2)
-    print()
+    show(figures)
 
 
 if __name__ == "__main__":

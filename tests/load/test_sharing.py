@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.writing import write
 
 import pymosaic
+from tests.writing import write
 
 THREADS = 16
 ROWS, COLUMNS, GROUPS = 400, 60, 5

@@ -7,9 +7,7 @@ path if they are spawned. Every worker reads, checks and writes with threads of 
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
-import sys
 import tempfile
 import time
 import warnings
@@ -19,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 import pymosaic
+from tests.figures import show
 
 _ROWS, _COLUMNS = 5_000, 60
 
@@ -89,8 +88,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         figures = run(arguments.jobs, arguments.processes, Path(directory))
-    json.dump(figures, sys.stdout, indent=2)
-    print()
+    show(figures)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import pyspark
 
 __all__ = ["Cluster"]
 
-_START_SECONDS = 240
+_START_SECONDS = 600
 _HOSTS = ("127.0.0.1", "127.0.0.2")
 
 

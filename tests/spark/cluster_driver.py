@@ -132,10 +132,9 @@ class Driver:
         }
 
 
-def main(master: str, python: str, directory: str) -> None:
+def main(master: str, directory: str) -> None:
     builder = SparkSession.builder.master(master).appName("pymosaic cluster tests")
     settings = {
-        "spark.pyspark.python": python,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "1g",

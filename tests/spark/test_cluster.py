@@ -16,7 +16,6 @@ from tests.spark.cluster import Cluster
 from tests.spark.cluster_driver import ROWS, TASKS
 
 ROOT = Path(__file__).parent.parent.parent
-pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope="module")
@@ -25,16 +24,16 @@ def seen(tmp_path_factory) -> dict[str, Any]:
     data = directory / "data"
     data.mkdir()
     with Cluster(directory) as cluster, (directory / "driver.log").open("wb") as log:
-        environment = {key: value for key, value in os.environ.items() if key != "PYSPARK_PYTHON"}
+        environment = os.environ | {"PYSPARK_PYTHON": cluster.python}
         command = [sys.executable, "-m", "tests.spark.cluster_driver"]
         done = subprocess.run(
-            [*command, cluster.master, cluster.python, str(data)],
+            [*command, cluster.master, str(data)],
             cwd=ROOT,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            timeout=800,
+            timeout=1500,
         )
     if done.returncode:
         pytest.fail((directory / "driver.log").read_text(errors="replace")[-6000:])

@@ -31,7 +31,7 @@ narrow = pymosaic.spark.read(spark, wide, columns=["id", "column_00*"], filters=
 filtered = full.where("id = 3").union(full.where("id = 44")).select("id", "column_002")
 pymosaic.spark.write(narrow.select("id", (f.col("id") % 2).alias("odd")), out, partition_by=["odd"])
 try:
-    spark.read.format("mosaic").option("colums", "id").load(wide)
+    spark.read.format("mosaic").option("colums", "id").load(wide).schema
     message = ""
 except Exception as error:
     message = str(error)
@@ -59,7 +59,7 @@ def test_results_are_right_and_columns_narrows(wide: Path, tmp_path: Path):
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=1500,
     )
     assert done.returncode == 0, done.stderr[-6000:]
     found = json.loads(out.with_suffix(".json").read_text())

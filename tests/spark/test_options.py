@@ -5,7 +5,7 @@ import pytest
 
 from pymosaic.errors import InvalidOptionError
 from pymosaic.spark.options import KNOWN_OPTIONS, SourceOptions
-from pymosaic.spark.predicates import all_of, translate
+from pymosaic.spark.predicates import decode_filters, narrowed, translate
 from pymosaic.spark.storage import locate
 
 
@@ -150,4 +150,14 @@ def test_a_tree_that_would_explode_is_weakened():
     assert len(groups) == 64
     many = _or(*(_is("=", "i", str(n), "integer") for n in range(100)))
     assert translate([many], COLUMNS) is None
-    assert all_of(None, None) is None
+
+
+def test_filters_of_the_user_are_never_weakened():
+    mine = decode_filters([["i", ">", 5], ["s", "in", ["x", "y"]]])
+    assert mine == [[["i", ">", 5], ["s", "in", ["x", "y"]]]]
+    assert narrowed(mine, None) == mine
+    assert narrowed(None, mine) == mine
+    assert narrowed(mine, [[("i", "<", 9)]]) == [[*mine[0], ("i", "<", 9)]]
+    assert narrowed(mine, []) == []
+    many = [[("i", "==", number)] for number in range(40)]
+    assert narrowed(many, many) == many

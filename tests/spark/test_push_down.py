@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from pymosaic.spark import enable
+from pymosaic.spark import enable, session
 from tests.spark.plans import physical_plan, pushed, rows_read, scan_columns
 
 
@@ -132,13 +132,49 @@ def test_splits_go_by_projected_bytes(spark, wide):
     assert spark.read.format("mosaic").load(str(wide)).select("id").rdd.getNumPartitions() == 2
 
 
-def test_a_second_session_is_made_ready_on_its_own(spark, wide):
-    other = spark.newSession()
-    try:
-        assert enable(other).push_down
-        frame = other.read.format("mosaic").load(str(wide)).select("id")
-        assert len(frame.collect()) == 80
-        assert scan_columns(frame) == [["id"]]
-    finally:
-        # A new session is the active one until another says so.
-        spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
+@pytest.fixture
+def other(spark):
+    """A session besides the shared one."""
+    yield spark.newSession()
+    # A session that was used is the active one until another is.
+    spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
+
+
+def test_a_second_session_is_made_ready_on_its_own(other, wide):
+    assert enable(other).push_down
+    frame = other.read.format("mosaic").load(str(wide)).select("id")
+    assert len(frame.collect()) == 80
+    assert scan_columns(frame) == [["id"]]
+
+
+def test_without_planning_in_the_driver_sparks_own_processes_do_it(other, wide, monkeypatch):
+    load = session._load
+
+    def fail_for_source(context, unit, name=None):
+        if unit == "MosaicSource":
+            raise RuntimeError("no such class in this Spark")
+        return load(context, unit, name)
+
+    monkeypatch.setattr(session, "_load", fail_for_source)
+    support = enable(other)
+    assert support.push_down
+    assert not support.driver_planning
+    assert support.reasons == ("planning in the driver: no such class in this Spark",)
+    frame = other.read.format("mosaic").load(str(wide))
+    chosen = frame.where("id = 37 or id = 12").select("column_001")
+    assert sorted(row[0] for row in chosen.collect()) == [12, 37]
+    assert rows_read(chosen) == 2
+    assert frame.count() == 80
+    assert frame.toArrow().num_columns == 300
+    with pytest.raises(Exception, match="did you mean columns"):
+        other.read.format("mosaic").option("colums", "id").load(str(wide))
+
+
+def test_a_spark_of_other_internals_is_told(other, monkeypatch):
+    def fail(spark):
+        raise RuntimeError("cannot compile\nat line 5")
+
+    monkeypatch.setattr(session, "_install_rule", fail)
+    support = enable(other)
+    assert not support.push_down
+    assert support.reasons == ("optimizer rule: cannot compile",)

@@ -7,6 +7,7 @@ import sys
 from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import types as st
@@ -53,7 +54,11 @@ def test_columns_and_filters_narrow_the_relation(spark, tmp_path):
     )
     assert frame.columns == ["id", "price", "key", "day"]
     assert sorted(row["id"] for row in frame.collect()) == [1, 2, 4]
+    assert frame.count() == 3
     assert frame.where("id > 1").count() == 2
+    flat = pymosaic.spark.read(spark, tmp_path, filters=[("id", ">", 1), ("id", "<", 5)])
+    assert flat.count() == 3
+    assert flat.where("id = 4 or id = 5").count() == 1
     with pytest.raises(pymosaic.InvalidOptionError, match="columns must be a list"):
         pymosaic.spark.read(spark, tmp_path, columns="id")
     with pytest.raises(Exception, match="no column matches 'idd'"):
@@ -98,6 +103,21 @@ def test_splits_hold_several_files_and_row_groups(wide):
         [2, 2],
         [2, 2],
     ]
+
+
+def test_row_groups_of_a_large_file_are_shared_out(tmp_path):
+    noise = np.random.default_rng(3).random(40_000)
+    with pymosaic.MosaicWriter(
+        tmp_path / "large.mosaic", pa.schema([("n", pa.float64())]), row_group_bytes=1
+    ) as writer:
+        for part in np.split(noise, 4):
+            writer.write(pa.record_batch({"n": part}))
+    reader = _reader(tmp_path, ["n"], maxPartitionBytes="100k")
+    pieces = [split.pieces for split in reader.partitions()]
+    assert [piece.row_groups for [piece] in pieces] == [(0,), (1,), (2,), (3,)]
+    [split] = _reader(tmp_path, ["n"], _pushed='{"parallelism": 1}').partitions()
+    assert [piece.row_groups for piece in split.pieces] == [(0, 1, 2, 3)]
+    assert sum(batch.num_rows for batch in reader.batches.read(split.pieces)) == 40_000
 
 
 def test_a_broken_file_is_named(spark, wide, tmp_path):
@@ -179,7 +199,7 @@ def test_spark_finds_the_source_by_itself_and_stops_without_noise(wide):
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=1500,
     )
     assert done.returncode == 0, done.stderr[-6000:]
     _, _, after = done.stderr.partition("ENABLED")

@@ -9,7 +9,15 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["main"]
+__all__ = ["main", "missing_part"]
+
+
+def missing_part(error: ModuleNotFoundError) -> str | None:
+    """How to get what the command line stands on, if that is what is missing."""
+    package = (error.name or "").partition(".")[0]
+    if package not in ("rich", "typer"):
+        return None
+    return f"the command line needs {package}, which is not installed: pip install 'pymosaic[cli]'"
 
 
 def main() -> None:
@@ -17,10 +25,8 @@ def main() -> None:
     try:
         from pymosaic.cli.application import run
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("rich", "typer"):
+        advice = missing_part(error)
+        if advice is None:
             raise
-        sys.exit(
-            f"pymosaic: the command line needs {error.name}, which is not installed: "
-            "pip install 'pymosaic[cli]'"
-        )
+        sys.exit(f"pymosaic: {advice}")
     sys.exit(run(sys.argv[1:]))

@@ -8,12 +8,13 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
+from pymosaic.cli import missing_part
 from pymosaic.cli.interrupts import Interrupted, interruptible
-from pymosaic.cli.options import Debug
+from pymosaic.cli.options import Debug, ReaderGone
 
-__all__ = ["run"]
+__all__ = ["COMMANDS", "run"]
 
 # Command, and the panel of the help that it stands in. Each is a module in `commands`, which is
 # imported when the command is used.
@@ -70,6 +71,15 @@ class _Commands(TyperGroup):
         return command
 
 
+class _Command(TyperCommand):
+    """A command whose arguments are shown as its module says."""
+
+    usage: str
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return ["[OPTIONS]", self.usage]
+
+
 def _load(name: str) -> Any:
     module = import_module(f"pymosaic.cli.commands.{name.replace('-', '_')}")
     if hasattr(module, "group"):
@@ -79,11 +89,13 @@ def _load(name: str) -> Any:
     examples = "\n".join(f"  {line}" for line in module.EXAMPLES)
     application.command(
         name,
+        cls=_Command,
         epilog=f"\b\nExamples:\n{examples}",
-        rich_help_panel=COMMANDS[name],
         context_settings={"help_option_names": ["-h", "--help"]},
     )(module.command)
-    return typer.main.get_command(application)
+    command: Any = typer.main.get_command(application)
+    command.usage = getattr(module, "USAGE", "FILE...")
+    return command
 
 
 application = typer.Typer(
@@ -122,7 +134,7 @@ def run(arguments: list[str]) -> int:
             code = _invoke(arguments)
             sys.stdout.flush()
             return code
-    except BrokenPipeError:
+    except (BrokenPipeError, ReaderGone):
         # The reader has seen enough. Nothing may be flushed to it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -162,6 +174,8 @@ def _report(error: Exception) -> int:
         return 2
     if isinstance(error, OSError) and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    elif isinstance(error, ModuleNotFoundError) and missing_part(error) is not None:
+        text = str(missing_part(error))
     elif isinstance(error, MosaicError) or _is_expected(error):
         text = str(error)
     else:

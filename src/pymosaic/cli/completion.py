@@ -11,10 +11,10 @@ _MOST = 200
 
 def complete_columns(ctx: Any, incomplete: str) -> list[str]:
     """Names of the columns of the file before the cursor, after what is typed of a list."""
-    source = ctx.params.get("files") or ctx.params.get("file") or ctx.params.get("source")
-    if isinstance(source, list | tuple):
-        source = source[0] if source else None
-    if not source:
+    # While a line is incomplete, what is no option is still among the arguments.
+    given = [*(ctx.params.get("files") or ()), *ctx.args]
+    source = next((word for word in given if not word.startswith("-")), None)
+    if source is None:
         return []
     before, comma, start = incomplete.rpartition(",")
     try:

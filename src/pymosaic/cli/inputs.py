@@ -18,6 +18,7 @@ __all__ = [
     "columns_by_bucket",
     "mosaic_files",
     "select_names",
+    "split_lance",
 ]
 
 
@@ -45,6 +46,12 @@ def mosaic_files(sources: list[str]) -> list[InputFile]:
     if not found.files:
         raise DatasetError(f"{found.base} has no Mosaic files")
     return [InputFile(file.path, found.filesystem) for file in found.files]
+
+
+def split_lance(sources: list[str]) -> tuple[list[str], list[str]]:
+    """Lance files, and all others."""
+    lance = [source for source in sources if source.lower().endswith(".lance")]
+    return lance, [source for source in sources if source not in lance]
 
 
 def select_names(entries: Iterable[str] | None, names: list[str]) -> list[str] | None:

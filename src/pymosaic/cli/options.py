@@ -18,6 +18,7 @@ __all__ = [
     "Files",
     "Limit",
     "Offset",
+    "ReaderGone",
     "RowGroups",
     "SomeColumns",
     "Where",
@@ -93,6 +94,10 @@ class Debug:
     enabled = False
 
 
+class ReaderGone(Exception):
+    """Who read our output has seen enough; typer takes a BrokenPipeError for a failure."""
+
+
 def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
@@ -113,7 +118,10 @@ def plain(function: Callable[..., int | None]) -> Callable[..., int | None]:
     @wraps(function)
     def run(*, debug: bool, **arguments: Any) -> int | None:
         Debug.enabled = debug
-        return function(**arguments)
+        try:
+            return function(**arguments)
+        except BrokenPipeError:
+            raise ReaderGone from None
 
     _set_signature(run, [*signature.parameters.values(), *_DEBUG])
     return run

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Cell", "Document", "Field", "Format", "Output", "open_output"]
 
-_LINES_AT_ONCE = 1000
-
 
 class Format(enum.StrEnum):
     """What standard output gets."""

@@ -8,10 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from pymosaic.cli.text import cut_middle, escape, size
+
 if TYPE_CHECKING:
     from pymosaic.progress import Progress
 
 __all__ = ["progress_bar"]
+
+_TITLE_WIDTH = 24
 
 
 @contextmanager
@@ -24,7 +28,7 @@ def progress_bar(title: str) -> Iterator[Progress | None]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     bar = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=None),
         TextColumn("{task.percentage:>3.0f}%"),
         TextColumn("{task.fields[rate]}"),
@@ -42,12 +46,13 @@ class _Bar:
 
     def __init__(self, bar: Any, title: str) -> None:
         self._bar = bar
-        self._task = bar.add_task(title, total=None, rate="", left="")
+        shown = cut_middle(escape(os.path.basename(title.rstrip("/"))), _TITLE_WIDTH)
+        self._task = bar.add_task(shown, total=None, rate="", left="")
 
     def __call__(self, done: int, total: int | None, unit: str, /) -> None:
         task = self._bar.tasks[0]
         seconds = task.elapsed or 0.0
-        speed = done / seconds if seconds > 0.2 else 0.0
+        speed = done / seconds if seconds > 0 else 0.0
         self._bar.update(
             self._task,
             completed=done,
@@ -58,8 +63,6 @@ class _Bar:
 
 
 def _rate(speed: float, unit: str) -> str:
-    from pymosaic.cli.text import size
-
     return f"{size(int(speed))}/s" if unit == "bytes" else f"{speed:,.0f} {unit}/s"
 
 

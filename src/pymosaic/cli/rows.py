@@ -5,7 +5,8 @@ from __future__ import annotations
 import abc
 import glob
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from types import TracebackType
 
 import pyarrow as pa
@@ -44,6 +45,11 @@ class Rows(abc.ABC):
         self, names: list[str], where: str | None = None, offset: int = 0, limit: int | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Rows that pass the filter, of these columns."""
+
+    def parts(self, names: list[str]) -> Iterator[tuple[int, Callable[[], pa.RecordBatch]]]:
+        """The table in parts, each with its number of rows and a function that reads it."""
+        for batch in self.batches(names):
+            yield batch.num_rows, partial(_itself, batch)
 
     def reader(self) -> pa.RecordBatchReader:
         """All rows as a stream."""
@@ -101,6 +107,12 @@ class _FileRows(Rows):
         batches = file.iter_batches(batch_rows(len(names)), names, filters, row_groups)
         return _window(batches, offset, limit)
 
+    def parts(self, names: list[str]) -> Iterator[tuple[int, Callable[[], pa.RecordBatch]]]:
+        for number, row_group in enumerate(self._file.metadata.row_groups()):
+            size = max(1, row_group.num_rows)
+            batches = partial(self._file.iter_batches, size, names, None, [number])
+            yield row_group.num_rows, partial(_first, batches)
+
     def close(self) -> None:
         self._file.close()
 
@@ -128,6 +140,21 @@ class _DatasetRows(Rows):
             pieces = _enough(pieces[skipped:], None if limit is None else offset + limit)
         batches = scan.task().read(pieces, batch_size=batch_rows(len(names)))
         return _window(batches, offset, limit)
+
+    def parts(self, names: list[str]) -> Iterator[tuple[int, Callable[[], pa.RecordBatch]]]:
+        scan = self._dataset.scan(names)
+        task = scan.task()
+        for piece in scan.plan(max_piece_bytes=1).pieces:
+            batches = partial(task.read, [piece], batch_size=max(1, piece.num_rows))
+            yield piece.num_rows, partial(_first, batches)
+
+
+def _first(batches: Callable[[], Iterator[pa.RecordBatch]]) -> pa.RecordBatch:
+    return next(batches())
+
+
+def _itself(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch
 
 
 def _enough(pieces: list[Piece], wanted: int | None) -> list[Piece]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from pymosaic.cli.rows import Rows
@@ -15,11 +18,15 @@ def sample_rows(
 ) -> pa.Table:
     """Choose rows, and return them in their order.
 
-    Every row draws a number, and those with the lowest are kept: that needs no count beforehand,
-    and no more memory than the kept rows and a batch.
+    Without a filter, only the row groups that hold them are read. With one, every row draws a
+    number, and those with the lowest are kept: that needs no count beforehand, and no more memory
+    than the kept rows and a batch.
     """
     generator = np.random.default_rng(seed)
-    schema = pa.schema([rows.schema.field(name) for name in names])
+    schema = rows.selected_schema(names)
+    if where is None and rows.num_rows is not None:
+        chosen = generator.choice(rows.num_rows, min(wanted, rows.num_rows), replace=False)
+        return pa.Table.from_batches(list(_take(rows, names, np.sort(chosen))), schema)
     kept = pa.Table.from_batches([], schema)
     numbers = np.empty(0)
     for batch in rows.batches(names, where):
@@ -36,3 +43,13 @@ def sample_rows(
             best = np.sort(np.argpartition(numbers, wanted)[:wanted])
             numbers, kept = numbers[best], kept.take(pa.array(best))
     return kept
+
+
+def _take(rows: Rows, names: list[str], chosen: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+    """These rows, whose numbers ascend."""
+    start = 0
+    for num_rows, read in rows.parts(names):
+        first, last = np.searchsorted(chosen, (start, start + num_rows))
+        if first < last:
+            yield read().take(pa.array(chosen[first:last] - start))
+        start += num_rows

@@ -7,6 +7,7 @@ the first screen of a table of any size is there at once.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TextIO
@@ -60,6 +61,9 @@ class TerminalOutput(Output):
     """Tables for people."""
 
     def __init__(self, stream: TextIO, *, pager: bool) -> None:
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that lacks a character shows another.
+            stream.reconfigure(errors="replace")
         console = Console(file=stream)
         self._width = console.width
         self._paint = _Painter(console)
@@ -134,7 +138,10 @@ class TerminalOutput(Output):
     def _row(self, row: list[str], fields: Sequence[Field], widths: list[int]) -> None:
         texts = []
         for text, item, width in zip(row, fields, widths, strict=True):
-            shortened = (cut_middle if item.cell is Cell.NAME else cut)(text, width)
+            if item.cell in _RIGHT:
+                shortened = text  # part of a number would be another number
+            else:
+                shortened = (cut_middle if item.cell is Cell.NAME else cut)(text, width)
             aligned = _aligned(shortened, width, item.cell in _RIGHT)
             style = "name" if item.cell is Cell.NAME else "null" if text is NULL else None
             texts.append(self._paint(aligned, style))
@@ -158,6 +165,11 @@ class TerminalOutput(Output):
         if sum(natural) + len(_GAP) * (len(natural) - 1) <= self._width:
             self._header([item.title for item in fields], fields, natural)
             while first[0]:
+                # Numbers may grow from screen to screen.
+                natural = [
+                    max([width, *map(width_of, column)]) if item.cell is Cell.NUMBER else width
+                    for item, column, width in zip(fields, first, natural, strict=True)
+                ]
                 for row in zip(*first, strict=True):
                     self._row(list(row), fields, natural)
                 first = rows.take(_MEASURED_ROWS)

@@ -103,7 +103,7 @@ def child_name(column: str, child: int | None) -> str:
 
 def percent(part: float) -> str:
     """A share of a whole."""
-    return f"{part:.1%}"
+    return f"{part:.2%}"
 
 
 def ratio(raw: int, stored: int) -> str:

@@ -13,6 +13,7 @@ __all__ = [
     "MaxDictBytes",
     "MaxDictEntries",
     "NoChecksum",
+    "NoThreads",
     "NumBuckets",
     "PageSizeThreshold",
     "RowGroupBytes",
@@ -80,6 +81,9 @@ NoChecksum: TypeAlias = Annotated[
     bool,
     typer.Option("--no-checksum", help="Mosaic: leave checksums out, as the reference does."),
 ]
+NoThreads: TypeAlias = Annotated[
+    bool, typer.Option("--no-threads", help="Mosaic: encode on one thread.")
+]
 SplitBatches: TypeAlias = Annotated[
     bool | None,
     typer.Option(
@@ -91,7 +95,11 @@ SplitBatches: TypeAlias = Annotated[
 
 
 def writer_options(
-    *, statistics: list[str] | None, no_checksum: bool, **given: Any
+    *,
+    statistics: list[str] | None,
+    no_checksum: bool = False,
+    no_threads: bool = False,
+    **given: Any,
 ) -> dict[str, Any]:
     """The options that were given, as :func:`pymosaic.write_table` takes them."""
     options = {name: value for name, value in given.items() if value is not None}
@@ -100,4 +108,6 @@ def writer_options(
         options["statistics"] = True if names == ["*"] else [name for name in names if name]
     if no_checksum:
         options["checksum"] = False
+    if no_threads:
+        options["use_threads"] = False
     return options

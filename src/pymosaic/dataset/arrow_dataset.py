@@ -21,10 +21,46 @@ from pymosaic.errors import InvalidOptionError, UnsupportedFeatureError
 if TYPE_CHECKING:
     from pymosaic.dataset.scan import Scan
 
-__all__ = ["ArrowDataset"]
+__all__ = ["ArrowDataset", "Scanner"]
 
 _BATCH_ROWS = 131_072
 _NOTICE = pa.table({"a pymosaic.Dataset: use its scan(), scanner() or to_table()": pa.nulls(0)})
+
+
+class Scanner:
+    """What ``pyarrow.dataset.Scanner`` is to a dataset of Arrow's; can be read again and again.
+
+    pyarrow's own class, made of a stream, would read that far ahead of a consumer who pauses.
+    """
+
+    def __init__(
+        self,
+        dataset: ArrowDataset,
+        columns: list[str] | None,
+        expression: pc.Expression | None,
+        batch_size: int,
+        use_threads: bool,
+    ) -> None:
+        self._dataset = dataset
+        self._arguments = (columns, expression, batch_size, use_threads)
+        self.projected_schema: pa.Schema = self.to_reader().schema
+
+    @property
+    def dataset_schema(self) -> pa.Schema:
+        """The schema of the dataset."""
+        return self._dataset.schema
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """A stream of batches; nothing is read before the first is asked for."""
+        return self._dataset._reader(*self._arguments)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The batches."""
+        return iter(self.to_reader())
+
+    def to_table(self) -> pa.Table:
+        """Everything at once."""
+        return self.to_reader().read_all()
 
 
 class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
@@ -46,8 +82,8 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
         batch_size: int = _BATCH_ROWS,
         use_threads: bool = True,
         **options: object,
-    ) -> pads.Scanner:
-        """A ``pyarrow.dataset.Scanner``, for whatever reads Arrow datasets.
+    ) -> Scanner:
+        """Columns and rows as those ask for them who read Arrow datasets.
 
         Parameters
         ----------
@@ -63,7 +99,7 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
         **options
             Those that only matter to files of Arrow's own are taken and ignored.
         """
-        return pads.Scanner.from_batches(self._reader(columns, filter, batch_size, use_threads))
+        return Scanner(self, columns, filter, batch_size, use_threads)
 
     def _reader(
         self,
@@ -157,10 +193,12 @@ def _filtered(
 ) -> Iterator[pa.RecordBatch]:
     left = limit
     for batch in batches:
-        table = pa.Table.from_batches([batch]).filter(expression).select(names)
+        table = pa.Table.from_batches([batch]).filter(expression)
         if left is not None:
             table = table.slice(0, left)
             left -= table.num_rows
-        yield from table.to_batches()
+        # A batch without columns has rows; a table would forget them.
+        for part in table.to_batches():
+            yield part.select(names)
         if left == 0:
             return

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from pymosaic.dataset.arrow_dataset import ArrowDataset
-from pymosaic.dataset.discovery import DataFile, DatasetSource, discover
+from pymosaic.dataset.discovery import DataFile, DatasetSource, Discovery, discover
 from pymosaic.dataset.heads import FileHead, HeadStore
 from pymosaic.dataset.partitioning import partition_schema, typed_partition
 from pymosaic.dataset.scan import Scan
@@ -25,6 +25,8 @@ from pymosaic.limits import Limits
 from pymosaic.projection import resolve_columns
 
 __all__ = ["Dataset", "dataset"]
+
+_ATTEMPTS = 5
 
 
 class Dataset(ArrowDataset):
@@ -57,14 +59,9 @@ class Dataset(ArrowDataset):
             raise InvalidOptionError(f"limits must be a pymosaic.Limits, got {limits!r}")
         self._limits = Limits() if limits is None else limits
         self._on_error = on_error
-        found = discover(source, filesystem, partitioning == "hive")
-        self._filesystem = found.filesystem
-        self._base = found.base
-        self._heads = HeadStore(found.filesystem, self._limits)
-        files = list(found.files)
-        united: pa.Schema | None = None
-        if schema is None or on_error == "skip":
-            files, united = self._open_all(files, schema is None)
+        found, files, united = self._find(
+            source, filesystem, partitioning == "hive", schema is None
+        )
         if not files and schema is None:
             raise DatasetError(
                 f"{found.base} has no Mosaic files; pass schema= to read it as an empty table"
@@ -83,6 +80,25 @@ class Dataset(ArrowDataset):
         else:
             self._schema = self._given(schema)
         self._catalog: Catalog | None = None
+
+    def _find(
+        self, source: DatasetSource, filesystem: object, hive: bool, with_schema: bool
+    ) -> tuple[Discovery, list[DataFile], pa.Schema | None]:
+        """Files, and their united schema if it is wanted."""
+        for attempt in range(_ATTEMPTS):
+            found = discover(source, filesystem, hive)
+            self._filesystem = found.filesystem
+            self._base = found.base
+            self._heads = HeadStore(found.filesystem, self._limits)
+            if not with_schema and self._on_error == "raise":
+                break
+            try:
+                return found, *self._open_all(list(found.files), with_schema)
+            except FileNotFoundError:
+                # Replaced since they were listed: another listing shows the files that did.
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        return found, list(found.files), None
 
     def _open_all(
         self, files: list[DataFile], with_schema: bool
@@ -184,6 +200,14 @@ class Dataset(ArrowDataset):
             Rows to keep, as in :func:`pymosaic.read_table`; partition columns may be among them.
         limit : int, optional
             How many rows to read at most.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"age": [31, 52], "name": ["Ann", "Bo"]}), "p.mosaic")
+        >>> people = pymosaic.dataset("p.mosaic")
+        >>> people.scan(columns=["name"], filters=[("age", ">", 40)]).to_table().to_pydict()
+        {'name': ['Bo']}
         """
         if limit is not None and (
             not isinstance(limit, Integral) or isinstance(limit, bool) or limit < 0
@@ -212,6 +236,13 @@ class Dataset(ArrowDataset):
 
         Without filters no data is read; with filters, the filter's columns of those row groups
         for which partition values and statistics do not decide.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"age": [31, 52]}), "ages.mosaic", statistics=["age"])
+        >>> pymosaic.dataset("ages.mosaic").count_rows([("age", ">", 20)])
+        2
         """
         return self.scan([], filters).count_rows()
 

@@ -77,8 +77,17 @@ def discover(source: DatasetSource, filesystem: object, hive: bool) -> Discovery
             )
         for file in _find(location, hive):
             found.setdefault(file.path, file)
-    base = first.path if len(locations) == 1 else os.path.commonpath([x.path for x in locations])
+    base = _common_base([location.path for location in locations])
     return Discovery(tuple(found.values()), first.filesystem, base.rstrip("/") or base)
+
+
+def _common_base(paths: list[str]) -> str:
+    if len(paths) == 1:
+        return paths[0]
+    try:
+        return os.path.commonpath(paths)
+    except ValueError:  # relative paths among absolute ones
+        return os.path.commonpath([os.path.abspath(path) for path in paths])
 
 
 def _check_source(source: DatasetSource) -> list[str | os.PathLike[str]]:
@@ -99,12 +108,12 @@ def _find(location: Location, hive: bool) -> list[DataFile]:
             return _list_directory(location, location.path, hive)
         if os.path.lexists(location.path):
             return [_single(location.path, hive)]
-    elif location.path.endswith(".mosaic") and _is_file(location):
-        return [_single(location.path, hive)]
     wildcard = _WILDCARD.search(location.path)
     if wildcard is not None:
         return _list_matches(location, location.path, wildcard.start(), hive)
     if location.filesystem is not None:
+        if location.path.endswith(".mosaic") and _is_file(location):
+            return [_single(location.path, hive)]
         files = _list_directory(location, location.path, hive)
         if files or not _is_file(location):
             return files

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["Groups", "all_of", "decode_literals", "translate"]
+__all__ = ["Groups", "decode_filters", "narrowed", "translate"]
 
 # Disjunctive normal form: one of the groups must hold; None is true of every row.
 Condition = tuple[Any, ...]
@@ -31,7 +31,6 @@ _SURROGATES = range(0xD800, 0xE000)
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPERATORS = {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
-_NOTHING: list[Condition] = []
 
 
 def translate(filters: Sequence[Mapping[str, Any]], types: Mapping[str, pa.DataType]) -> Groups:
@@ -57,17 +56,28 @@ def translate(filters: Sequence[Mapping[str, Any]], types: Mapping[str, pa.DataT
     >>> translate([{"name": ">", "children": age}], {"age": pa.int32()})
     [[('age', '>', 50)]]
     """
-    return all_of(*(_translated(item, types, False) for item in filters))
+    return _all_of([_translated(item, types, False) for item in filters])
 
 
-def all_of(*parts: Groups) -> Groups:
-    """The filter that holds where all of several hold; the simplest first if they grow too many."""
+def narrowed(filters: Groups, pushed: Groups) -> Groups:
+    """A filter that must hold, made stricter by one that may be left out."""
+    if filters is None or pushed is None:
+        return pushed if filters is None else filters
+    return _product(filters, pushed) if len(filters) * len(pushed) <= _MAX_GROUPS else filters
+
+
+def _product(left: list[list[Condition]], right: list[list[Condition]]) -> list[list[Condition]]:
+    return [[*one, *other] for one in left for other in right]
+
+
+def _all_of(parts: Sequence[Groups]) -> Groups:
+    """The filter that holds where all of several hold; the simplest go first."""
     result: Groups = None
     for part in sorted((part for part in parts if part is not None), key=len):
         if result is None:
             result = part
         elif len(result) * len(part) <= _MAX_GROUPS:
-            result = [[*left, *right] for left in result for right in part]
+            result = _product(result, part)
     return result
 
 
@@ -86,7 +96,7 @@ def _translated(node: Mapping[str, Any], types: Mapping[str, pa.DataType], negat
         return _translated(children[0], types, not negated)
     if name in ("AND", "OR"):
         parts = [_translated(child, types, negated) for child in children]
-        return all_of(*parts) if (name == "AND") != negated else _any_of(parts)
+        return _all_of(parts) if (name == "AND") != negated else _any_of(parts)
     if name in ("ALWAYS_TRUE", "ALWAYS_FALSE"):
         return None if (name == "ALWAYS_TRUE") != negated else []
     if name in ("IS_NULL", "IS_NOT_NULL"):
@@ -179,7 +189,9 @@ def _text_test(
     if negated or name != "STARTS_WITH" or not value:
         return [[(column, "is not null")]]
     end = _after_prefix(value)
-    return [[(column, ">=", value), *([(column, "<", end)] if end else _NOTHING)]]
+    return (
+        [[(column, ">=", value)]] if end is None else [[(column, ">=", value), (column, "<", end)]]
+    )
 
 
 def _after_prefix(prefix: str) -> str | None:
@@ -226,12 +238,24 @@ def _literal(node: Mapping[str, Any], arrow_type: pa.DataType) -> tuple[bool, An
     return False, None
 
 
-def decode_literals(filters: Any) -> Any:
-    """Filters of the option `filters`: literals that JSON lacks stand as type and text."""
-    if isinstance(filters, list):
-        return [decode_literals(item) for item in filters]
-    if isinstance(filters, dict):
-        if filters.get("type") == "decimal":
-            return Decimal(filters["value"])
-        return base64.b64decode(filters["value"])
-    return filters
+def decode_filters(filters: Any) -> Groups:
+    """Filters of the option `filters`, as groups of conditions."""
+    if not filters:
+        return None
+    # Whatever has another form goes on as it is, to where it is refused.
+    flat = isinstance(filters, list) and isinstance(filters[0], list) and filters[0]
+    if flat and isinstance(filters[0][0], str):
+        filters = [filters]
+    groups: Groups = _decoded(filters)
+    return groups
+
+
+def _decoded(value: Any) -> Any:
+    """The value with literals that JSON lacks, which stand as type and text."""
+    if isinstance(value, list):
+        return [_decoded(item) for item in value]
+    if isinstance(value, dict) and value.get("type") == "decimal":
+        return Decimal(value["value"])
+    if isinstance(value, dict) and value.get("type") == "binary":
+        return base64.b64decode(value["value"])
+    return value

@@ -6,6 +6,7 @@ import pickle
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from pymosaic.dataset.discovery import discover
 from pymosaic.dataset.plan import Piece
 from pymosaic.dataset.scan_task import ScanTask
 from pymosaic.spark.options import SourceOptions
-from pymosaic.spark.predicates import all_of, decode_literals, translate
+from pymosaic.spark.predicates import decode_filters, narrowed, translate
 from pymosaic.spark.storage import locate
 from pymosaic.spark.types import arrow_schema, spark_type
 
@@ -28,6 +29,8 @@ __all__ = ["BatchReader", "MosaicReader", "Split", "open_relation", "start_worke
 # What opening a file costs, in bytes read: a task is not given more small files than it can open
 # in the time in which another reads its share.
 _OPEN_COST = 1 << 20
+# Large files are cut, so that their row groups can be shared out.
+_PIECE_BYTES = 8 << 20
 _DEFAULT_PARALLELISM = 8
 
 
@@ -166,20 +169,22 @@ class MosaicReader(DataSourceReader):
 
     def _plan(self, options: SourceOptions, schema: StructType) -> None:
         dataset = open_relation(options)
-        known = {field.name: field.type for field in dataset.schema}
-        names = [field.name for field in schema.fields if field.name in known]
-        exact = {
-            field.name: known[field.name]
-            for field in schema.fields
-            if field.name in known and spark_type(known[field.name]) == field.dataType
-        }
-        filters = all_of(
-            translate(options.pushed.get("filters", ()), exact),
-            decode_literals(options.filters),
+        names, exact = [], {}
+        for field in schema.fields:
+            place = dataset.schema.get_field_index(field.name)
+            if place >= 0:
+                names.append(field.name)
+                arrow_type = dataset.schema.field(place).type
+                # Spark's literals are of its own type: no filter is pushed to a column it casts.
+                if spark_type(arrow_type) == field.dataType:
+                    exact[field.name] = arrow_type
+        filters = narrowed(
+            decode_filters(options.filters), translate(options.pushed.get("filters", ()), exact)
         )
         limit = options.pushed.get("limit")
         scan = dataset.scan(columns=names, filters=filters or None, limit=limit)
-        pieces = () if filters == [] else scan.plan().pieces
+        piece_bytes = min(_PIECE_BYTES, options.max_partition_bytes)
+        pieces = () if filters == [] else scan.plan(piece_bytes).pieces
         self._splits = _split(pieces, options) or [Split(())]
         self.num_rows = sum(piece.num_rows for piece in pieces)
         self.batches = replace(self.batches, task=scan.task(), limit=limit)
@@ -211,7 +216,22 @@ def _split(pieces: Iterable[Piece], options: SourceOptions) -> list[Split]:
         # A piece belongs to the task in whose share its middle lies.
         groups.setdefault((2 * before + cost) * count // (2 * total), []).append(piece)
         before += cost
-    return [Split(tuple(group)) for group in groups.values()]
+    return [Split(tuple(_joined(group))) for group in groups.values()]
+
+
+def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Pieces of one file that follow each other become one: it is opened once."""
+    for _, group in groupby(pieces, key=lambda piece: piece.path):
+        first, *others = group
+        if others:
+            parts = (first, *others)
+            first = replace(
+                first,
+                row_groups=tuple(number for part in parts for number in part.row_groups),
+                num_rows=sum(part.num_rows for part in parts),
+                num_bytes=sum(part.num_bytes for part in parts),
+            )
+        yield first
 
 
 def _skip_checks(num_columns: int) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -17,10 +20,12 @@ __all__ = ["Support", "enable"]
 _PACKAGE = "pymosaic.spark"
 _RULE = f"{_PACKAGE}.MosaicScans"
 _MAX_STARTED = 4
+_UNITS = ("MosaicSource", "MosaicScans")
 # Class loaders of what was compiled, by the gateway to their JVM.
-_LOADERS: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
-# Contexts whose Python workers were started.
+_LOADERS: WeakKeyDictionary[Any, dict[str, Future[Any]]] = WeakKeyDictionary()
+# Contexts whose Python workers were started, and sessions that are ready.
 _STARTED: WeakSet[Any] = WeakSet()
+_READY: WeakKeyDictionary[Any, Support] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +67,45 @@ def enable(spark: SparkSession) -> Support:
     Support
         What is active, and why not where it is not.
     """
+    support = _READY.get(spark)
+    if support is None:
+        support = _READY[spark] = _make_ready(spark)
+    return support
+
+
+def _make_ready(spark: SparkSession) -> Support:
     if not hasattr(spark, "_jsparkSession"):
         _register_plainly(spark)
         return Support(False, False, ("Spark Connect gives no access to the optimizer",))
     reasons = []
     driver_planning = push_down = True
+    _start_compiling(spark.sparkContext)
     try:
         _register(spark)
     except Exception as error:  # whatever the JVM or py4j find wrong
         driver_planning = False
         reasons.append(f"planning in the driver: {_first_line(error)}")
-        _register_plainly(spark)
+        with _active(spark):
+            _register_plainly(spark)
     try:
         _install_rule(spark)
     except Exception as error:
         push_down = False
         reasons.append(f"optimizer rule: {_first_line(error)}")
     return Support(push_down, driver_planning, tuple(reasons))
+
+
+@contextmanager
+def _active(spark: Any) -> Iterator[None]:
+    """Make a session the active one: Spark looks for registered names there."""
+    sessions = spark._jvm.org.apache.spark.sql.classic.SparkSession
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(spark._jsparkSession)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
 
 
 def _first_line(error: Exception) -> str:
@@ -117,18 +144,18 @@ def _register(spark: Any) -> None:
     arguments.add(DriverPlanner())
     source = source_class.getConstructors()[0].newInstance(arguments.toArray())
     source.register(manager, name)
-    if context.master.startswith("local") and context not in _STARTED:
+    if context._jsc.sc().isLocal() and context not in _STARTED:
         _STARTED.add(context)
-        source.startWorkers(name, min(context.defaultParallelism, _MAX_STARTED))
+        with suppress(Exception):  # queries start what they need
+            source.startWorkers(name, min(context.defaultParallelism, _MAX_STARTED))
 
 
 def _wrapped(context: Any, source: type) -> Any:
     """The source's class as Spark hands it to workers."""
     from pyspark.sql.udf import _wrap_function
 
-    configured = "PYSPARK_PYTHON" in os.environ or context._conf.contains("spark.pyspark.python")
     usual = context.pythonExec
-    if not configured and context.master.startswith("local"):
+    if "PYSPARK_PYTHON" not in os.environ and context._jsc.sc().isLocal():
         # Spark would take whatever `python3` is, which need not have this package.
         context.pythonExec = sys.executable
     try:
@@ -154,12 +181,21 @@ def _load(context: Any, unit: str, name: str | None = None) -> Any:
 
     Compiling is also the test whether this Spark has what the text uses.
     """
-    loaders = _LOADERS.setdefault(context._gateway, {})
-    if unit not in loaders:
-        jvm = context._jvm
-        compiler = jvm.org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
-        text = resources.files(__package__).joinpath("java", f"{unit}.java").read_text("utf-8")
-        compiler.cook(text)
-        loaders[unit] = compiler.getClassLoader()
-    return loaders[unit].loadClass(f"{_PACKAGE}.{name or unit}")
+    _start_compiling(context)
+    return _LOADERS[context._gateway][unit].result().loadClass(f"{_PACKAGE}.{name or unit}")
+
+
+def _start_compiling(context: Any) -> None:
+    """Compile, once for a JVM, beside what else a new session has to load."""
+    if context._gateway not in _LOADERS:
+        pool = ThreadPoolExecutor(len(_UNITS))
+        _LOADERS[context._gateway] = {unit: pool.submit(_compile, context, unit) for unit in _UNITS}
+        pool.shutdown(wait=False)
+
+
+def _compile(context: Any, unit: str) -> Any:
+    """The loader of the classes in a text."""
+    compiler = context._jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(context._jsc.getClass().getClassLoader())
+    compiler.cook(resources.files(__package__).joinpath("java", f"{unit}.java").read_text("utf-8"))
+    return compiler.getClassLoader()

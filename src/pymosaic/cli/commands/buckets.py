@@ -22,12 +22,17 @@ _FIELDS = (
     Field("row_group", Cell.NUMBER, "group"),
     Field("bucket", Cell.NUMBER),
     Field("layout"),
-    Field("offset", Cell.NUMBER),
+    Field("offset", on_terminal=False),
     Field("compressed_bytes", Cell.BYTES, "size"),
     Field("raw_bytes", Cell.BYTES, "raw"),
     Field("num_columns", Cell.NUMBER, "columns"),
-    Field("columns", header="names"),
+    Field("columns", Cell.NAME, "from ... to", text=lambda row: _ends(row["columns"])),
 )
+
+
+def _ends(names: list[str]) -> str:
+    """The first and the last name: they are sorted."""
+    return names[0] if len(names) == 1 else " ... ".join((*names[:1], *names[-1:]))
 
 
 @inspecting

@@ -13,7 +13,7 @@ __all__ = ["EXAMPLES", "command"]
 
 EXAMPLES = [
     "pymosaic cat data.mosaic --format csv > data.csv",
-    'pymosaic cat data.mosaic -c id,price --where "price > 9.5 and note is not null"',
+    'pymosaic cat data.mosaic -c id,price -w "price > 9.5 and note is not null"',
     "pymosaic cat data.mosaic -n 1000 --offset 500000",
 ]
 

@@ -76,8 +76,8 @@ def command(
                 "raw_bytes": raw,
             }
             title = (
-                f"{path}: {count(len(rows), 'column')} take {size(total)} of {size(stored)}, "
-                f"{size(raw)} before compression ({ratio(raw, total)})"
+                f"{path}: {count(len(rows), 'column')}, {size(total)} of {size(stored)} "
+                f"(raw {size(raw)}, {ratio(raw, total)})"
             )
             output.document(Document(title, facts, "columns", _FIELDS, rows))
 

@@ -18,8 +18,9 @@ from pymosaic.cli.writer_options import (
     writer_options,
 )
 
-__all__ = ["EXAMPLES", "command"]
+__all__ = ["EXAMPLES", "USAGE", "command"]
 
+USAGE = "DIRECTORY"
 EXAMPLES = [
     "pymosaic compact table/",
     "pymosaic compact s3://bucket/table --target-file-bytes 1GiB",
@@ -58,7 +59,6 @@ def command(
 
     options = writer_options(
         statistics=statistics,
-        no_checksum=False,
         compression_level=compression_level,
         num_buckets=num_buckets,
         row_group_bytes=row_group_bytes,

@@ -14,6 +14,7 @@ from pymosaic.cli.writer_options import (
     MaxDictBytes,
     MaxDictEntries,
     NoChecksum,
+    NoThreads,
     NumBuckets,
     PageSizeThreshold,
     RowGroupBytes,
@@ -22,12 +23,13 @@ from pymosaic.cli.writer_options import (
     writer_options,
 )
 
-__all__ = ["EXAMPLES", "command"]
+__all__ = ["EXAMPLES", "USAGE", "command"]
 
+USAGE = "SOURCE... TARGET"
 EXAMPLES = [
     "pymosaic convert data.csv data.mosaic",
-    "pymosaic convert table.parquet table.mosaic --stats 'id,day' --num-buckets 200",
-    "pymosaic convert data.mosaic some.jsonl.zst -c id,'price*' --where \"day >= '2024-05-01'\"",
+    "pymosaic convert data.parquet data.mosaic --stats id,day --num-buckets 200",
+    "pymosaic convert data.mosaic some.jsonl.zst -c id,'price*' -w 'price > 9.5'",
     "pymosaic convert 'days/*.mosaic' -o all.parquet --overwrite",
 ]
 
@@ -59,6 +61,7 @@ def command(
     page_size_threshold: PageSizeThreshold = None,
     no_checksum: NoChecksum = False,
     split_batches: SplitBatches = None,
+    no_threads: NoThreads = False,
 ) -> None:
     """Convert from and to Parquet, ORC, Arrow, CSV, JSON lines, ...
 
@@ -83,6 +86,7 @@ def command(
         max_dict_bytes=max_dict_bytes,
         page_size_threshold=page_size_threshold,
         no_checksum=no_checksum,
+        no_threads=no_threads,
         split_batches=split_batches,
     )
     check_target(target, overwrite)

@@ -9,8 +9,9 @@ import typer
 from pymosaic.cli.options import Columns, inspecting
 from pymosaic.cli.output import Cell, Document, Field, Output
 
-__all__ = ["EXAMPLES", "command"]
+__all__ = ["EXAMPLES", "USAGE", "command"]
 
+USAGE = "LEFT RIGHT"
 EXAMPLES = [
     "pymosaic diff old.mosaic new.mosaic",
     "pymosaic diff table.parquet table.mosaic -c 'price*'",

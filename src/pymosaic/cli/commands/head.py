@@ -14,7 +14,7 @@ __all__ = ["EXAMPLES", "command"]
 EXAMPLES = [
     "pymosaic head data.mosaic",
     "pymosaic head data.mosaic -n 3 -c id,'sensor_temp_*'",
-    "pymosaic head 'table/**/*.mosaic' --where \"age > 50 and city in ('Rome', 'Oslo')\"",
+    "pymosaic head 'table/**/*.mosaic' --where \"age > 50 and city = 'Rome'\"",
 ]
 
 

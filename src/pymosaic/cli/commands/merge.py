@@ -9,8 +9,9 @@ import typer
 from pymosaic.cli.options import reporting
 from pymosaic.cli.output import Output
 
-__all__ = ["EXAMPLES", "command"]
+__all__ = ["EXAMPLES", "USAGE", "command"]
 
+USAGE = "SOURCE... TARGET"
 EXAMPLES = [
     "pymosaic merge monday.mosaic tuesday.mosaic week.mosaic",
     "pymosaic merge 'days/*.mosaic' -o month.mosaic --verify",
@@ -37,23 +38,32 @@ def command(
     They must have the same columns and number of buckets. Nothing is decoded, so this is as fast as
     copying. Small row groups stay small: compact makes larger ones of them.
     """
+    from pymosaic.cli.formats.base import SinkFile
     from pymosaic.cli.inputs import mosaic_files
     from pymosaic.cli.progress import progress_bar
     from pymosaic.cli.targets import check_target, split_target, target_bytes
     from pymosaic.cli.text import count, size
     from pymosaic.dataset.merge import merge
+    from pymosaic.sink import open_sink
 
     sources, target = split_target(files, target)
     check_target(target, overwrite)
     inputs = mosaic_files(sources)
-    with progress_bar(target) as progress:
-        report = merge(
-            [source.path for source in inputs],
-            target,
-            verify=verify,
-            filesystem=inputs[0].filesystem,
-            progress=progress,
-        )
+    # Sources and target need not lie in the same file system.
+    sink = open_sink(target)
+    try:
+        with progress_bar(target) as progress:
+            report = merge(
+                [source.path for source in inputs],
+                SinkFile(sink),
+                verify=verify,
+                filesystem=inputs[0].filesystem,
+                progress=progress,
+            )
+        sink.commit()
+    except BaseException:
+        sink.abort()
+        raise
     num_bytes = target_bytes(target)
     facts = {
         "target": target,

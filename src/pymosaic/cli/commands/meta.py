@@ -33,10 +33,15 @@ _FIELDS = (
 @inspecting
 def command(output: Output, files: Files) -> None:
     """Show what a file is made of: rows, row groups, sizes. Reads the end of the file only."""
-    from pymosaic.cli.inputs import mosaic_files
+    from pymosaic.cli.inputs import mosaic_files, split_lance
     from pymosaic.cli.text import count, size
 
-    for source in mosaic_files(files):
+    lance, files = split_lance(files)
+    for path in lance:
+        from pymosaic.cli.lance_documents import lance_meta
+
+        output.document(lance_meta(path))
+    for source in mosaic_files(files) if files else ():
         with source.open() as file:
             path = source.path
             metadata = file.metadata

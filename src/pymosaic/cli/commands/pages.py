@@ -16,7 +16,7 @@ __all__ = ["EXAMPLES", "command"]
 
 EXAMPLES = [
     "pymosaic pages data.mosaic -c 'sensor_temp_*'",
-    "pymosaic pages data.mosaic --json | jq '.pages[] | select(.encoding == \"PLAIN\") | .column'",
+    "pymosaic pages data.mosaic | jq 'select(.encoding == \"PLAIN\") | .column'",
 ]
 
 _FIELDS = (
@@ -42,10 +42,20 @@ def command(
     What a column takes in the file is known where its bucket is paged; other buckets are
     compressed as a whole. Lists and maps store lengths, then their children, which are numbered.
     """
-    from pymosaic.cli.inputs import chosen_row_groups, mosaic_files, select_names
+    from pymosaic.cli.inputs import (
+        chosen_row_groups,
+        mosaic_files,
+        select_names,
+        split_lance,
+    )
     from pymosaic.cli.text import count
 
-    for source in mosaic_files(files):
+    lance, files = split_lance(files)
+    for path in lance:
+        from pymosaic.cli.lance_documents import lance_pages
+
+        output.document(lance_pages(path, columns))
+    for source in mosaic_files(files) if files else ():
         with source.open() as file:
             path = source.path
             numbers = chosen_row_groups(row_groups, file)

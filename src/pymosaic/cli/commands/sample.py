@@ -13,7 +13,7 @@ __all__ = ["EXAMPLES", "command"]
 
 EXAMPLES = [
     "pymosaic sample data.mosaic",
-    "pymosaic sample data.mosaic -n 100 --seed 7 --where 'price > 100' --format csv",
+    "pymosaic sample data.mosaic -n 100 --seed 7 -w 'price > 9.5' --format csv",
 ]
 
 

@@ -14,10 +14,11 @@ from pymosaic.cli.writer_options import parse_bytes
 if TYPE_CHECKING:
     from pymosaic.dataset.tune import Recommendation
 
-__all__ = ["EXAMPLES", "command"]
+__all__ = ["EXAMPLES", "USAGE", "command"]
 
+USAGE = "FILE"
 EXAMPLES = [
-    "pymosaic tune data.mosaic --projection id,price --projection 'sensor_temp_*'",
+    "pymosaic tune data.mosaic -p id,price -p 'sensor_temp_*'",
     "pymosaic tune data.parquet --storage s3",
 ]
 

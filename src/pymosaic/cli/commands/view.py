@@ -9,8 +9,9 @@ import typer
 from pymosaic.cli.options import reporting
 from pymosaic.cli.output import Output
 
-__all__ = ["EXAMPLES", "command"]
+__all__ = ["EXAMPLES", "USAGE", "command"]
 
+USAGE = "FILE"
 EXAMPLES = [
     "pymosaic view data.mosaic --open",
     "pymosaic view data.mosaic -o report.html --samples 0",

@@ -10,7 +10,7 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pymosaic.errors import InvalidOptionError
+from pymosaic.errors import InvalidDataError, InvalidOptionError, MosaicError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,7 +79,16 @@ def open_reader(path: str, progress: Progress | None = None) -> TableReader:
     kind = _known(path, "source")
     module = _module(kind)
     reader: TableReader
-    reader = module.read(path, kind, progress) if kind.module in _TEXT else module.read(path, kind)
+    try:
+        if kind.module in _TEXT:
+            reader = module.read(path, kind, progress)
+        else:
+            reader = module.read(path, kind)
+    except ValueError as error:
+        if isinstance(error, MosaicError):
+            raise
+        # Arrow's errors do not tell the file.
+        raise InvalidDataError(f"{path}: {error}") from error
     return reader
 
 

@@ -99,6 +99,7 @@ class SinkFile(io.RawIOBase):
     def __init__(self, sink: Sink) -> None:
         super().__init__()
         self._sink = sink
+        self._discards = False
 
     def writable(self) -> bool:
         """Yes."""
@@ -107,8 +108,14 @@ class SinkFile(io.RawIOBase):
     def write(self, data: Any) -> int:
         """Pass all bytes on."""
         view = memoryview(data).cast("B")
-        self._sink.write(view)
+        if not self._discards:
+            self._sink.write(view)
         return view.nbytes
+
+    def abort(self) -> None:
+        """Abort the sink. What Arrow writes when it is let go of then goes nowhere."""
+        self._discards = True
+        self._sink.abort()
 
     def tell(self) -> int:
         """Bytes so far."""
@@ -120,10 +127,11 @@ class ArrowFileWriter(TableWriter):
 
     def __init__(self, path: str, make: Callable[[SinkFile], Any]) -> None:
         self._sink = open_sink(path)
+        self._file = SinkFile(self._sink)
         try:
-            self._writer = make(SinkFile(self._sink))
+            self._writer = make(self._file)
         except BaseException:
-            self._sink.abort()
+            self._file.abort()
             raise
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -137,8 +145,7 @@ class ArrowFileWriter(TableWriter):
 
     def abort(self) -> None:
         """Leave no trace."""
-        self._sink.abort()
-        # Arrow's writers finish their file when they are forgotten, if they were not closed.
+        self._file.abort()
         self._writer = None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 from pymosaic.cli.formats import FileKind
 from pymosaic.cli.formats.base import TableReader, TableWriter, batch_rows, take_option
 from pymosaic.errors import UnsupportedFeatureError
-from pymosaic.lance import LanceFile
+from pymosaic.lance import LanceFile, write_table
 
 __all__ = ["read", "write"]
 
@@ -62,7 +63,30 @@ def read(path: str, kind: FileKind) -> TableReader:
     return _LanceDatasetReader(path) if os.path.isdir(path) else _LanceFileReader(path)
 
 
+class _LanceWriter(TableWriter):
+    """Keeps the rows in a file without a name until all are there: Lance stores by column."""
+
+    def __init__(self, path: str, schema: pa.Schema) -> None:
+        self._path = path
+        self._rows = tempfile.TemporaryFile()  # noqa: SIM115
+        self._writer = pa.ipc.new_file(pa.PythonFile(self._rows, "w"), schema)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._writer.write(batch)
+
+    def close(self) -> None:
+        self._writer.close()
+        self._rows.flush()
+        # Mapped, not read: memory stays bounded.
+        with pa.memory_map(f"/proc/self/fd/{self._rows.fileno()}") as mapped:
+            write_table(pa.ipc.open_file(mapped).read_all(), self._path)
+        self._rows.close()
+
+    def abort(self) -> None:
+        self._rows.close()
+
+
 def write(path: str, kind: FileKind, schema: pa.Schema, options: dict[str, Any]) -> TableWriter:
     """Create a Lance file."""
     take_option(options, (), "Lance")
-    raise UnsupportedFeatureError(f"{path}: Lance files cannot be written")
+    return _LanceWriter(path, schema)

@@ -165,8 +165,10 @@ class TextWriter(TableWriter):
     ) -> None:
         self._texts = texts
         self._sink = open_sink(path)
-        file = SinkFile(self._sink)
-        self._stream: Any = file if codec is None else pa.CompressedOutputStream(file, codec)
+        self._file = SinkFile(self._sink)
+        self._stream: Any = self._file
+        if codec is not None:
+            self._stream = pa.CompressedOutputStream(self._file, codec)
 
     def write_text(self, text: str) -> None:
         """Append text."""
@@ -184,5 +186,5 @@ class TextWriter(TableWriter):
 
     def abort(self) -> None:
         """Leave no trace."""
-        self._sink.abort()
+        self._file.abort()
         self._stream = None

@@ -247,6 +247,9 @@ public class MosaicScans extends Rule {
     }
     public boolean pushAggregation(Aggregation aggregation) {
       if (!isCountOfAll(aggregation) || predicates.length > 0 || limit >= 0) return false;
+      // Metadata does not tell how many rows these leave.
+      CaseInsensitiveStringMap given = new CaseInsensitiveStringMap(options);
+      if (given.containsKey("filters") || given.getBoolean("ignoreCorruptFiles", false)) return false;
       count = MosaicScans.countRows(scanOptions(), smallest());
       return count >= 0;
     }
