@@ -1,11 +1,13 @@
 """Assemble: many tables on their keys, all kinds of joins, what is refused."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import functions as f
 
 import pymosaic
+import pymosaic.spark
 from pymosaic.spark.jobs import assemble
 
 
@@ -40,7 +42,7 @@ def rows_of(base: Path) -> dict:
 
 ANN = ("Ann", 30, None, None, None, None, None)
 TWO = (None, 40, [1.5, None], [("a", 1)], 7.5, 8.5, "two")
-THREE = (None, None, [], None, None, None, None)
+THREE: tuple[Any, ...] = (None, None, [], None, None, None, None)
 NIL = ("Nil", None, None, None, None, 1.0, None)
 
 
@@ -72,11 +74,13 @@ def test_the_result_is_that_of_a_join_of_sparks(spark, base):
         for number in range(3)
     ]
     assemble(spark, frames, base, on="id", column_names="t{table}_{column}", rowGroupBytes="16k")
-    joined = None
-    for number, frame in enumerate(frames):
-        names = [f"t{number}_{name}" for name in frame.columns[1:]]
-        renamed = frame.toDF("id", *names)
-        joined = renamed if joined is None else joined.join(renamed, "id", "outer")
+    first, *others = [
+        frame.toDF("id", *(f"t{number}_{name}" for name in frame.columns[1:]))
+        for number, frame in enumerate(frames)
+    ]
+    joined = first
+    for other in others:
+        joined = joined.join(other, "id", "outer")
     read = pymosaic.spark.read(spark, base)
     assert read.columns == joined.columns
     assert sorted(read.collect()) == sorted(joined.collect())
@@ -84,7 +88,7 @@ def test_the_result_is_that_of_a_join_of_sparks(spark, base):
 
 def test_mistakes_are_refused_and_leave_no_trace(spark, base, tables):
     twice = {**tables, "more": tables["people"]}
-    options = {"on": ["id", "shop"]}
+    options: dict[str, Any] = {"on": ["id", "shop"]}
     with pytest.raises(pymosaic.InvalidOptionError, match="several tables have a column 'name'"):
         assemble(spark, twice, base, **options)
     with pytest.raises(pymosaic.InvalidOptionError, match="how must be one of outer"):

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
+from pymosaic.dataset.compact import plan_compaction
 from pymosaic.spark.jobs import compact, compacting
 
 TABLE = pa.table({"n": range(40), "text": [f"row {x}" for x in range(40)]})
@@ -49,11 +50,10 @@ def test_small_row_groups_are_written_anew_in_one_commit(spark, base, tmp_path):
 
 def test_files_that_another_job_replaces_are_left_to_it(spark, base, monkeypatch):
     def plan_then_replace(*arguments, **options):
-        planned = compacting_plan(*arguments, **options)
+        planned = plan_compaction(*arguments, **options)
         pymosaic.compact(base, min_row_group_bytes=0)
         return planned
 
-    compacting_plan = compacting.plan_compaction
     monkeypatch.setattr(compacting, "plan_compaction", plan_then_replace)
     report = compact(spark, base, min_row_group_bytes=0)
     assert (report.conflicts, report.files) == (8, 0)

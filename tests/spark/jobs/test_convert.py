@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -57,7 +58,7 @@ def test_parquet_becomes_mosaic_and_comes_back(spark, base, parquet, tmp_path):
 def test_clustered_files_hold_ranges_and_statistics(spark, base, parquet):
     shuffled = spark.read.parquet(str(parquet)).orderBy(f.hash("number"))
     convert(spark, shuffled, base, cluster_by="number", partitions=3)
-    ranges = []
+    ranges: list[tuple[Any, Any]] = []
     for path in base.glob("*.mosaic"):
         with pymosaic.MosaicFile(path) as file:
             found = file.statistics(0)["number"]

@@ -4,6 +4,7 @@ import datetime
 import json
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 from pyspark.sql import functions as f
 
 import pymosaic
+import pymosaic.spark
 from pymosaic.spark.jobs import PivotReport, pivot
 from pymosaic.spark.jobs.runs import chunks
 
@@ -26,7 +28,7 @@ ROWS = [
     ("b", "age", 33.0, 1),
     ("b", "age", None, 2),
 ]
-OPTIONS = {"entity": "entity", "feature": "feature", "values": "value"}
+OPTIONS: dict[str, Any] = {"entity": "entity", "feature": "feature", "values": "value"}
 
 
 @pytest.fixture
@@ -97,17 +99,18 @@ DAY = datetime.date(2024, 5, 1)
 
 def typed_rows() -> list[tuple]:
     moment = datetime.datetime(2024, 5, 1, 12, 30)
-    empty = dict.fromkeys(("number", "text", "price", "at", "list", "pairs"))
+    empty: dict[str, Any] = dict.fromkeys(("number", "text", "price", "at", "list", "pairs"))
     rows = []
     for shop in (1, 2):
-        for what, values in {
+        features: dict[str, dict[str, Any]] = {
             "visits": {"number": shop * 2**40},
             "name": {"text": f"shop {shop}"},
             "turnover": {"price": Decimal(f"{shop}.25")},
             "opened": {"at": moment},
             "tags": {"list": ["x", None, str(shop)]},
             "stock": {"pairs": {"apples": shop}},
-        }.items():
+        }
+        for what, values in features.items():
             rows.append((shop, DAY, what, *(empty | values).values()))
     return rows
 
@@ -136,7 +139,7 @@ def test_a_feature_with_values_in_several_columns_needs_names_for_them(spark, ba
         [(1, "x", 1.0, "one"), (1, "y", None, "two"), (2, "z", None, None)],
         "id int, name string, number double, text string",
     )
-    options = {"entity": "id", "feature": "name"}
+    options: dict[str, Any] = {"entity": "id", "feature": "name"}
     with pytest.raises(pymosaic.InvalidDataError, match="'x' has values in several columns"):
         pivot(spark, frame, base, **options)
     pivot(spark, frame, base, **options, column_names="{feature}_{value}")
@@ -152,7 +155,7 @@ def test_a_policy_for_each_column_of_values(spark, base):
         [(1, "x", 1, None), (1, "x", 2, None), (1, "y", None, "b"), (1, "y", None, "a")],
         "id int, name string, number int, text string",
     )
-    options = {"entity": "id", "feature": "name"}
+    options: dict[str, Any] = {"entity": "id", "feature": "name"}
     pivot(spark, frame, base, **options, duplicates={"number": "sum", "text": "max"})
     assert rows_of(base, "id") == {1: {"x": 3, "y": "b"}}
     with pytest.raises(Exception, match="several values of one feature"):

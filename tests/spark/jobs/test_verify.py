@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import functions as f
 
 import pymosaic
+import pymosaic.spark
 from pymosaic.spark.jobs import Difference, verify
 from pymosaic.spark.jobs.fingerprints import Fingerprint, hash_values
 
