@@ -18,6 +18,7 @@ import pymosaic
 from benchmarks.data import DEFAULT_LEVEL, reference_strings
 from benchmarks.environment import machine, versions
 from benchmarks.report import format_value, plain_table
+from benchmarks.spark_pivot import pivot_rows
 
 __all__ = ["FORMATS", "GOALS", "main", "make_data"]
 
@@ -43,6 +44,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rows", type=int, default=100, help="rows of each file")
     parser.add_argument("--files", type=int, default=20, help="files of the dataset")
     parser.add_argument("--rounds", type=int, default=5, help="samples of a warm case")
+    parser.add_argument(
+        "--pivot-limit", type=float, default=900, help="seconds for each pivot; 0 for none"
+    )
     parser.add_argument("--directory", type=Path, help="where the measured files go, for the run")
     parser.add_argument("--output", type=Path, help="where to put the results as JSON")
     return parser
@@ -125,14 +129,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 **_measure(format_name, directory, 10, 0),
                 **_measure(format_name, directory, 1, options.rounds),
             }
+        pivoted: list[list[str]] = []
+        if options.pivot_limit:
+            print("measuring pivots …", file=sys.stderr, flush=True)
+            entities = options.rows * 2
+            pivoted = pivot_rows(directory, options.columns, entities, options.pivot_limit)
     facts = machine() | versions()
     print(
         f"{options.columns:,} columns, {options.files} files of {options.rows:,} rows, local[2]; "
         + ", ".join(f"{key} {value}" for key, value in facts.items())
     )
     print(plain_table(_rows(found)))
+    if pivoted:
+        print(plain_table(pivoted))
     if options.output is not None:
-        options.output.write_text(json.dumps({"facts": facts, "results": found}, indent=1))
+        options.output.write_text(
+            json.dumps({"facts": facts, "results": found, "pivot": pivoted}, indent=1)
+        )
     return 0
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 
 from benchmarks.measure import stopwatch
 
-__all__ = ["measure"]
+__all__ = ["measure", "start"]
 
 _LEVEL = {
     "mosaic": ("compressionLevel", "1"),
@@ -21,7 +21,8 @@ _LEVEL = {
 }
 
 
-def _start() -> SparkSession:
+def start() -> SparkSession:
+    """A local session, as all cases are measured in."""
     builder = SparkSession.builder.master("local[2]").appName("pymosaic benchmark")
     settings = {
         "spark.driver.memory": "2g",
@@ -101,7 +102,7 @@ def measure(
 
 
 if __name__ == "__main__":
-    started = _start()
+    started = start()
     results = measure(started, sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
     started.stop()
     sys.stdout.write(json.dumps(results) + "\n")

@@ -38,6 +38,7 @@ COMMANDS = {
     "merge": "Write files",
     "compact": "Write files",
     "tune": "Write files",
+    "spark": "Run on Spark",
 }
 
 _HELP = """Look into, read, convert and check Mosaic files: tables with very many columns.

@@ -16,9 +16,9 @@ from pymosaic.spark.options import MODE
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["read", "vacuum", "write"]
+__all__ = ["MODES", "option_text", "read", "vacuum", "write"]
 
-_MODES = ("error", "append", "overwrite", "ignore")
+MODES = ("error", "append", "overwrite", "ignore")
 Path = str | os.PathLike[str]
 
 
@@ -61,7 +61,7 @@ def read(
         parse_filters(filters)
         reader = reader.option("filters", json.dumps(filters, default=_encoded))
     for key, value in options.items():
-        reader = reader.option(key, _text(value))
+        reader = reader.option(key, option_text(value))
     if isinstance(path, str | os.PathLike):
         return reader.load(os.fspath(path))
     return reader.load([os.fspath(item) for item in path])
@@ -90,8 +90,8 @@ def write(
     **options
         Options of the source, by their names in Spark: ``compressionLevel=9``.
     """
-    if mode not in _MODES:
-        raise InvalidOptionError(f"mode must be one of {', '.join(_MODES)}, got {mode!r}")
+    if mode not in MODES:
+        raise InvalidOptionError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
     from pymosaic.spark.session import enable
 
     enable(df.sparkSession)
@@ -105,7 +105,7 @@ def write(
             )
         writer = writer.option("partitionBy", json.dumps(list(partition_by)))
     for key, value in options.items():
-        writer = writer.option(key, _text(value))
+        writer = writer.option(key, option_text(value))
     writer.save(os.fspath(path))
 
 
@@ -129,7 +129,7 @@ def vacuum(path: Path, *, older_than: timedelta | float | None = None, **storage
     return pymosaic.vacuum(base, filesystem=filesystem, **settings)
 
 
-def _text(value: object) -> str:
+def option_text(value: object) -> str:
     """An option's value as Spark keeps it."""
     if isinstance(value, bool):
         return str(value).lower()

@@ -72,6 +72,11 @@ class MosaicWriter(DataSourceArrowWriter):
         )
         self._job = WriteJob.start(storage, mode="error" if mode == "ignore" else mode)
 
+    @property
+    def job(self) -> WriteJob | None:
+        """The job whose files these are; None if nothing is written."""
+        return self._job
+
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenFiles:
         """Write the rows of one task."""
         if self._job is None:

@@ -1,0 +1,125 @@
+"""Long rows to a wide table: the pivot job against Spark's own pivot, which may not finish."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.measure import stopwatch
+from benchmarks.report import format_value, plain_table
+
+__all__ = ["main", "pivot_rows"]
+
+_ROOT = Path(__file__).parent.parent
+_GOAL = 10.0
+_WAYS = ("mosaic", "parquet")
+
+
+def _measure(way: str, source: Path, target: Path, limit: float) -> float | str:
+    """Seconds that a session of its own took for the pivot, or why there are none."""
+    command = [sys.executable, "-m", "benchmarks.spark_pivot", "--child", way]
+    log = target.with_suffix(".log")
+    with (
+        log.open("wb") as stream,
+        subprocess.Popen(
+            [*command, str(source), str(target)],
+            cwd=_ROOT,
+            env=os.environ | {"PYSPARK_PYTHON": sys.executable},
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        ) as process,
+    ):
+        try:
+            code = process.wait(limit)
+        except subprocess.TimeoutExpired:
+            # Spark's own processes are of this group, too.
+            os.killpg(process.pid, signal.SIGKILL)
+            return f"> {limit:.0f} s"
+    last = log.read_text().strip().splitlines()[-1:] or [""]
+    return f"failed: {last[0][:60]}" if code else float(last[0])
+
+
+def _child(way: str, source: Path, target: Path) -> None:
+    from pyspark.sql import functions as f
+
+    from benchmarks.spark_child import start
+
+    spark = start()
+    long = spark.read.parquet(str(source))
+
+    def ours() -> None:
+        from pymosaic.spark.jobs import pivot
+
+        pivot(spark, long, target, entity="entity", feature="feature", partitions=2)
+
+    def theirs() -> None:
+        spark.conf.set("spark.sql.pivotMaxValues", str(1 << 20))
+        wide = long.groupBy("entity").pivot("feature").agg(f.first("value", ignorenulls=True))
+        wide.coalesce(2).write.parquet(str(target))
+
+    seconds, _ = stopwatch(ours if way == "mosaic" else theirs)
+    sys.stdout.write(json.dumps(seconds) + "\n")
+
+
+def _make_data(path: Path, columns: int, entities: int) -> None:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = pa.array([f"feature_{number:06d}" for number in range(columns)])
+    random = np.random.default_rng(1)
+    with pq.ParquetWriter(
+        path, pa.schema({"entity": pa.int64(), "feature": pa.string(), "value": pa.float64()})
+    ) as writer:
+        for entity in range(entities):
+            values = random.normal(size=columns).round(3)
+            table = pa.table([pa.array([entity] * columns), names, values], writer.schema)
+            writer.write_table(table.take(pa.array(random.permutation(columns))))
+
+
+def pivot_rows(directory: Path, columns: int, entities: int, limit: float) -> list[list[str]]:
+    """Measure both, and return the rows of a table that tells of it."""
+    source = directory / "long.parquet"
+    _make_data(source, columns, entities)
+    found = {way: _measure(way, source, directory / f"pivot-{way}", limit) for way in _WAYS}
+    texts = [x if isinstance(x, str) else format_value(x, "seconds") for x in found.values()]
+    ours, theirs = found.values()
+    if isinstance(ours, str):
+        ratio, verdict = "", "missed"
+    elif isinstance(theirs, str):
+        ratio = f"> {limit / ours:.1f}x" if theirs.startswith(">") else ""
+        verdict = "met" if not ratio or limit / ours >= _GOAL else "time limit too short to tell"
+    else:
+        ratio, verdict = f"{theirs / ours:.1f}x", "met" if theirs / ours >= _GOAL else "missed"
+    heading = ["", "pivot job", "Spark's pivot", "ratio", "goal", ""]
+    name = f"pivot to {columns:,} columns"
+    return [heading, [name, *texts, ratio, f"{_GOAL:g}x", verdict]]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure in sessions of their own, and print what came out."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.spark_pivot", description=__doc__)
+    parser.add_argument("--columns", type=int, default=10_000, help="features")
+    parser.add_argument("--entities", type=int, default=200, help="rows of the wide table")
+    parser.add_argument("--limit", type=float, default=900, help="seconds that each may take")
+    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.child:
+        way, source, target = options.child
+        _child(way, Path(source), Path(target))
+        return 0
+    with tempfile.TemporaryDirectory() as name:
+        print(plain_table(pivot_rows(Path(name), options.columns, options.entities, options.limit)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""What every job tells at its end: rows, columns, files, bytes, time."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["JobReport", "Stopwatch"]
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobReport:
+    """What a job has done; each job adds facts of its own.
+
+    Parameters
+    ----------
+    job : str
+        Its name.
+    rows, columns, files : int
+        Of what was made; of what was looked at, if the job makes nothing.
+    bytes_in : int
+        What tasks got: rows as Arrow data, or files.
+    bytes_out : int
+        Size of the files that were made.
+    seconds : float
+        How long it took.
+
+    Examples
+    --------
+    >>> from pymosaic.spark.jobs.report import JobReport
+    >>> report = JobReport(
+    ...     job="pivot", rows=2, columns=3, files=1, bytes_in=4096, bytes_out=500, seconds=1.5
+    ... )
+    >>> print(report.summary())
+    job        pivot
+    rows       2
+    columns    3
+    files      1
+    bytes in   4.0 KiB
+    bytes out  500 B
+    seconds    1.5
+    """
+
+    job: str
+    rows: int
+    columns: int
+    files: int
+    bytes_in: int
+    bytes_out: int
+    seconds: float
+
+    def facts(self) -> dict[str, Any]:
+        """The report as JSON has it."""
+        return asdict(self)
+
+    def to_json(self) -> str:
+        """The report as a JSON object."""
+        return json.dumps(self.facts(), default=str, ensure_ascii=False)
+
+    def summary(self) -> str:
+        """The report as a table for people; lists are told by their length."""
+        lines = [(key.replace("_", " "), _text(key, value)) for key, value in self.facts().items()]
+        width = max(len(key) for key, _ in lines)
+        return "\n".join(f"{key:<{width}}  {text}" for key, text in lines)
+
+
+def _text(key: str, value: object) -> str:
+    if isinstance(value, list | tuple | dict):
+        return f"{len(value):,}"
+    if isinstance(value, float):
+        return f"{value:,.1f}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _size(value) if key.startswith("bytes") else f"{value:,}"
+    return str(value)
+
+
+def _size(count: float) -> str:
+    for unit in _UNITS:
+        if count < 1024 or unit == _UNITS[-1]:
+            break
+        count /= 1024
+    return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+
+
+class Stopwatch:
+    """Seconds since it was made."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """So far, to the millisecond."""
+        return round(time.monotonic() - self._start, 3)

@@ -1,0 +1,124 @@
+"""Rows of a DataFrame, through a transformation in the tasks, to the files of one write."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import pyarrow as pa
+
+from pymosaic.dataset.records import job_of, take_snapshot
+from pymosaic.errors import InvalidOptionError
+from pymosaic.spark.api import MODES, option_text
+from pymosaic.spark.jobs.tasks import Watch, collect
+from pymosaic.spark.options import MODE, SourceOptions
+from pymosaic.spark.writing import MosaicWriter, WrittenFiles
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+__all__ = ["Transformation", "Written", "conform", "open_writer", "write_by_tasks"]
+
+Transformation: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What tasks got, and what was published of what they made."""
+
+    rows_in: int = 0
+    bytes_in: int = 0
+    rows: int = 0
+    files: int = 0
+    bytes_out: int = 0
+
+
+def open_writer(
+    target: str | os.PathLike[str],
+    schema: StructType,
+    *,
+    mode: str,
+    partition_by: Sequence[str] | None,
+    options: Mapping[str, object],
+) -> MosaicWriter:
+    """Begin a write, after everything about it was checked.
+
+    Parameters
+    ----------
+    target : str or path-like
+        The dataset's directory.
+    schema : pyspark.sql.types.StructType
+        Of what is written; no plan of Spark's has it.
+    mode : {"error", "append", "overwrite", "ignore"}
+        What to do if there are files.
+    partition_by : sequence of str, optional
+        Columns that become directories.
+    options : mapping
+        Options of the `mosaic` source, by their names in Spark.
+    """
+    if mode not in MODES:
+        raise InvalidOptionError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
+    given = {key: option_text(value) for key, value in options.items()}
+    given["path"] = os.fspath(target)
+    if partition_by is not None:
+        given["partitionBy"] = json.dumps(list(partition_by))
+    if mode in ("error", "ignore"):
+        given[MODE] = mode
+    return MosaicWriter(SourceOptions.parse(given), schema, mode == "overwrite")
+
+
+def write_by_tasks(
+    watch: Watch, frame: DataFrame, writer: MosaicWriter, transformation: Transformation
+) -> Written:
+    """Write what a transformation makes of each partition, and publish it all at once."""
+    job = writer.job
+    if job is None:
+        return Written()
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[WrittenFiles, Written]]:
+        rows_in = bytes_in = rows = 0
+
+        def taken() -> Iterator[pa.RecordBatch]:
+            nonlocal rows_in, bytes_in
+            for batch in batches:
+                rows_in += batch.num_rows
+                bytes_in += batch.nbytes
+                yield batch
+
+        def made() -> Iterator[pa.RecordBatch]:
+            nonlocal rows
+            for batch in transformation(taken()):
+                rows += batch.num_rows
+                yield batch
+
+        files = writer.write(made())
+        yield files, Written(rows_in, bytes_in, rows)
+
+    try:
+        messages = collect(watch, frame, work)
+        writer.commit([files for files, _ in messages])
+    except BaseException:
+        writer.abort([])
+        raise
+    counts = [count for _, count in messages]
+    published = [x for x in take_snapshot(job.storage).files if job_of(x.path) == job.id]
+    return Written(
+        sum(count.rows_in for count in counts),
+        sum(count.bytes_in for count in counts),
+        sum(count.rows for count in counts),
+        len(published),
+        sum(file.size for file in published),
+    )
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch in a schema: timestamps come from Spark in the session's time zone."""
+    columns = [
+        column if column.type == data_type else column.cast(data_type)
+        for column, data_type in zip(batch.columns, schema.types, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
