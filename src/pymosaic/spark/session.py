@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary, WeakSet
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Support", "enable"]
+__all__ = ["Support", "enable", "own_python"]
 
 _PACKAGE = "pymosaic.spark"
 _RULE = f"{_PACKAGE}.MosaicScans"
@@ -154,12 +154,19 @@ def _wrapped(context: Any, source: type) -> Any:
     """The source's class as Spark hands it to workers."""
     from pyspark.sql.udf import _wrap_function
 
+    with own_python(context):
+        return _wrap_function(context, source)
+
+
+@contextmanager
+def own_python(context: Any) -> Iterator[None]:
+    """Functions that are handed to a local Spark meanwhile run on the driver's own Python."""
     usual = context.pythonExec
     if "PYSPARK_PYTHON" not in os.environ and context._jsc.sc().isLocal():
         # Spark would take whatever `python3` is, which need not have this package.
         context.pythonExec = sys.executable
     try:
-        return _wrap_function(context, source)
+        yield
     finally:
         context.pythonExec = usual
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from pymosaic.errors import InvalidDataError
+from pymosaic.spark.session import own_python
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -140,7 +141,8 @@ def collect(
             if isinstance(message, _Refusal):
                 return
 
-    sent = _plainly_named(frame).mapInArrow(send, "message binary")
+    with own_python(frame.sparkSession.sparkContext):
+        sent = _plainly_named(frame).mapInArrow(send, "message binary")
     messages = [pickle.loads(row[0]) for row in watch.run(sent.collect)]
     for message in messages:
         if isinstance(message, _Refusal):
