@@ -18,6 +18,10 @@ __all__ = ["group"]
 
 group = typer.Typer(
     help="Run jobs on Spark: convert, pivot, assemble, compact, verify, profile.",
+    epilog="""\b
+Examples:
+  pymosaic spark pivot long.parquet wide/ --entity id --feature name
+  pymosaic spark compact s3://bucket/table --master spark://host:7077""",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -83,8 +87,8 @@ def _command(name: str, *examples: str) -> Callable[[Callable[..., Any]], Callab
 
 @_command(
     "convert",
-    "pymosaic spark convert events.parquet events/ --partition-by day --cluster-by user",
-    "pymosaic spark convert events/ back/ --to parquet --read-option columns='id,temp_*'",
+    "pymosaic spark convert events.parquet events/ --cluster-by user",
+    "pymosaic spark convert events/ back/ --to parquet",
 )
 def _convert(
     output: Output,
@@ -130,8 +134,8 @@ def _convert(
 @_command(
     "pivot",
     "pymosaic spark pivot long.parquet wide/ --entity patient --feature test",
-    "pymosaic spark pivot long/ wide/ --entity id,day --feature name --values number,text \\",
-    "    --duplicates last --order-by at --master spark://host:7077",
+    "pymosaic spark pivot long/ wide/ --entity id,day --feature name \\",
+    "    --values number,text --duplicates last --order-by at",
 )
 def _pivot(
     output: Output,
@@ -199,7 +203,8 @@ def _pivot(
 @_command(
     "assemble",
     "pymosaic spark assemble wide/ people.parquet visits/ sums.csv --on id",
-    "pymosaic spark assemble wide/ a=one/ b=two/ --on id --column-names '{table}_{column}'",
+    "pymosaic spark assemble wide/ a=one/ b=two/ --on id \\",
+    "    --column-names '{table}_{column}'",
 )
 def _assemble(
     output: Output,
@@ -287,7 +292,7 @@ def _compact(
 @_command(
     "verify",
     "pymosaic spark verify table/",
-    "pymosaic spark verify table/ --source events.parquet --report report.json",
+    "pymosaic spark verify table/ --source events.parquet --json",
 )
 def _verify(
     output: Output,

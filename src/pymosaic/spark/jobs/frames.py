@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pymosaic.errors import InvalidOptionError
 from pymosaic.spark.api import option_text, read
@@ -125,8 +125,3 @@ def column(name: str) -> Column:
     from pyspark.sql import functions as f
 
     return f.col("`" + name.replace("`", "``") + "`")
-
-
-def type_of(frame: DataFrame, name: str) -> Any:
-    """Spark's type of a column."""
-    return frame.schema.fields[frame.columns.index(name)].dataType
