@@ -15,8 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-# Before pylance is loaded: it reads these when its threads are made.
-os.environ.setdefault("LANCE_CPU_THREADS", "1")
+if __name__ == "__main__":
+    # Before pylance is loaded: it reads this when its threads are made.
+    os.environ.setdefault("LANCE_CPU_THREADS", "1")
 
 import numpy as np
 import pyarrow as pa
