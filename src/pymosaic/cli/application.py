@@ -163,8 +163,7 @@ def _invoke(arguments: list[str]) -> int:
 
 def _report(error: Exception) -> int:
     """Tell in a line what went wrong."""
-    from pymosaic.cli.text import escape
-    from pymosaic.errors import InvalidOptionError, MosaicError
+    from pymosaic.errors import InvalidOptionError, MosaicError, printable
     from pymosaic.expression_tokens import FilterSyntaxError
 
     if isinstance(error, FilterSyntaxError):
@@ -179,7 +178,7 @@ def _report(error: Exception) -> int:
         text = str(error)
     else:
         text = f"{type(error).__name__}: {error} (--debug shows where)"
-    _complain(escape(" ".join(text.split("\n"))))
+    _complain(printable(" ".join(text.split("\n"))))
     return 2 if isinstance(error, InvalidOptionError) else 1
 
 
