@@ -1,7 +1,7 @@
 # Every target sets up what it needs, in .venv; `make help` lists them.
 
 PYTHON ?= python3
-PYTEST_ARGS ?= -n auto
+PYTEST_ARGS ?= -n auto --dist loadgroup
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -10,14 +10,15 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHON
 
 bin := .venv/bin
-sources := $(wildcard $(addprefix src/pymosaic/kernels/*.,pyx pxd h))
+kernels := src/pymosaic/kernels src/pymosaic/pages/kernels
+sources := $(wildcard $(foreach folder,$(kernels),$(addprefix $(folder)/*.,pyx pxd h)))
 # The stamp carries the kind of build, so that changing the kind rebuilds.
 kind := $(or $(if $(PYMOSAIC_SANITIZE),sanitize),$(if $(PYMOSAIC_DEBUG),debug),release)
 installed := .venv/installed-$(kind)
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: $(installed) ## Create .venv, build the kernels and install the package editable
@@ -35,8 +36,21 @@ test: $(installed) ## Run all tests (PYTEST_ARGS="-x tests/unit" for some)
 bench: $(installed) ## Compare with other formats (BENCH_ARGS="--quick" or "--help" for more)
 	$(bin)/python -m benchmarks $(BENCH_ARGS)
 
+.PHONY: bench-spark
+bench-spark: $(installed) ## Compare Spark on Mosaic with Spark on Parquet
+	@scripts/ensure-system java
+	$(bin)/python -m benchmarks.spark $(BENCH_ARGS)
+
+.PHONY: bench-pages
+bench-pages: $(installed) ## Compare the page codec with pylance (BENCH_ARGS="--study" for sizes)
+	$(bin)/python -m benchmarks.pages $(BENCH_ARGS)
+
+.PHONY: docs
+docs: $(installed) ## Build the documentation site into build/site
+	NO_MKDOCS_2_WARNING=1 $(bin)/python -m mkdocs build --quiet --strict
+
 .PHONY: check
-check: $(installed) ## Lint, check formatting and types, build the sdist and the wheel
+check: $(installed) docs ## Lint, check formatting and types, build the site, the sdist and the wheel
 	$(bin)/ruff check
 	$(bin)/ruff format --check
 	$(bin)/mypy
@@ -49,15 +63,48 @@ format: $(installed) ## Format the code and sort imports
 	$(bin)/ruff check --fix
 	$(bin)/ruff format
 
+.PHONY: corruption
+corruption: $(installed) ## Damage every test file in every way and read it (CORRUPTION_ARGS="--sample 20")
+	$(bin)/python -m tests.corruption.matrix $(CORRUPTION_ARGS)
+
+# Kernels of another kind are built beside the ordinary ones, which stay as they are.
+.PHONY: fuzz
+fuzz: $(installed) build/fuzz/coverage.so ## Fuzz reading and writing (FUZZ_ARGS="--runs 100000" or "--help")
+	PYMOSAIC_COVERAGE=1 $(bin)/python setup.py -q build --build-lib build/fuzz/lib --build-temp build/fuzz/temp
+	$(bin)/python -m tests.fuzz --kernels build/fuzz $(FUZZ_ARGS)
+
+# Left out: benchmarks and interop (DuckDB, Polars and other formats bring allocators that the
+# sanitizer takes for errors), wide (hours), load (it measures memory, most of which is then the
+# sanitizer's) and, where they exist, Spark (a JVM) and the documentation site (a browser).
+sanitized_tests := tests/unit tests/conformance tests/property tests/io_pattern tests/faults tests/fuzz
+
 .PHONY: sanitize
-sanitize: ## Run the tests on kernels built with the address and undefined behaviour sanitizers
-	$(MAKE) setup PYMOSAIC_SANITIZE=1
-	scripts/with-sanitizers $(bin)/python -m pytest $(PYTEST_ARGS)
+sanitize: $(installed) ## Run tests and fuzzing on kernels with the address and undefined behaviour sanitizers
+	PYMOSAIC_SANITIZE=1 $(bin)/python setup.py -q build --build-lib build/sanitize/lib --build-temp build/sanitize/temp
+	PYTHONPATH=build/sanitize/lib scripts/with-sanitizers \
+		$(bin)/python -m pytest $(PYTEST_ARGS) $(sanitized_tests)
+	PYTHONPATH=build/sanitize/lib scripts/with-sanitizers \
+		$(bin)/python -m tests.fuzz --plain --work build/sanitize --runs 20000 $(FUZZ_ARGS)
+
+.PHONY: kill
+kill: $(installed) ## Kill and interrupt writers at random moments (KILL_ARGS="--kills 1000 --seed 2")
+	$(bin)/python -m tests.faults.kills $(KILL_ARGS)
+	$(bin)/python -m tests.faults.interrupts --strict
+
+.PHONY: load
+load: $(installed) ## Write and read 5 GB in bounded memory, open files thousands of times, start workers
+	$(bin)/python -m tests.load.memory $(LOAD_ARGS)
+	$(bin)/python -m tests.load.cycles
+	$(bin)/python -m tests.load.workers
+
+build/fuzz/coverage.so: tests/fuzz/coverage.c
+	@mkdir -p $(@D)
+	$(CC) -O2 -Wall -shared -fPIC -o $@ $<
 
 .PHONY: clean
 clean: ## Remove .venv, caches and everything built
 	rm -rf .venv build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	rm -rf src/*.egg-info src/pymosaic/kernels/*.so
+	rm -rf src/*.egg-info $(addsuffix /*.so,$(kernels))
 	find src tests benchmarks examples scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/tools: pyproject.toml scripts/ensure-system

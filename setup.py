@@ -1,7 +1,7 @@
 """Build the Cython kernels; everything else stands in pyproject.toml.
 
 PYMOSAIC_DEBUG=1 builds with ``-O1 -g``, PYMOSAIC_SANITIZE=1 with the address and undefined
-behaviour sanitizers.
+behaviour sanitizers, PYMOSAIC_COVERAGE=1 for the fuzzer, which is told of every branch taken.
 """
 
 import os
@@ -19,6 +19,8 @@ if os.environ.get("PYMOSAIC_DEBUG", "0") != "0":
 if os.environ.get("PYMOSAIC_SANITIZE", "0") != "0":
     link_args = ["-fsanitize=address,undefined"]
     compile_args = ["-O1", "-g", "-fno-omit-frame-pointer", *link_args]
+if os.environ.get("PYMOSAIC_COVERAGE", "0") != "0":
+    compile_args = ["-O1", "-g", "-fsanitize-coverage=trace-pc,trace-cmp"]
 
 sources = [source for directory in KERNELS for source in sorted(directory.glob("*.pyx"))]
 if {source.parent for source in sources} != set(KERNELS):

@@ -14,18 +14,28 @@ from typing import Any
 
 from benchmarks.buckets import BucketSample, run_study, save_samples, study_rows
 from benchmarks.cases import CASES
+from benchmarks.compaction import compaction_rows, run_compaction, save_compaction
 from benchmarks.environment import machine, versions
 from benchmarks.goals import outcomes
 from benchmarks.peers import PEERS
 from benchmarks.plots import draw_buckets, draw_report
 from benchmarks.profiles import FULL, PROFILES, Profile
-from benchmarks.report import Report, as_markdown, as_text, plain_table, replace_block
+from benchmarks.report import (
+    Report,
+    as_markdown,
+    as_text,
+    markdown_table,
+    plain_table,
+    replace_block,
+    run_facts,
+)
 from benchmarks.workspace import Workspace
 
 __all__ = ["main"]
 
 _STARTED = time.perf_counter()
 _BUCKETS = "buckets"
+_COMPACTION = "compaction"
 _ROOT = Path(__file__).parent.parent
 _DOCS = _ROOT / "docs"
 
@@ -36,9 +46,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--cases",
         nargs="+",
-        choices=[*CASES, _BUCKETS],
+        choices=[*CASES, _BUCKETS, _COMPACTION],
         metavar="CASE",
-        help=f"only these ({cases}; {_BUCKETS}: the bucket study, not part of a plain run)",
+        help=f"only these ({cases}; {_BUCKETS}: the bucket study, {_COMPACTION}: the compaction "
+        "study, neither part of a plain run)",
     )
     parser.add_argument(
         "--peers", nargs="+", choices=PEERS, metavar="PEER", help=f"only these: {', '.join(PEERS)}"
@@ -108,6 +119,11 @@ def _publish_study(
     for shape, rows in study_rows(samples).items():
         print(f"== {shape}\n\n{plain_table(rows)}\n")
     if docs:
+        tables = [
+            f"### {shape}\n\n{markdown_table(rows)}" for shape, rows in study_rows(samples).items()
+        ]
+        facts = "\n".join(f"- {fact}" for fact in run_facts(run))
+        replace_block(_DOCS / "choosing-buckets.md", "study", "\n\n".join([facts, *tables]))
         draw_buckets(samples, _DOCS / "images")
 
 
@@ -130,6 +146,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             started = time.perf_counter()
             samples = run_study(profile, Path(temporary), _log)
             _publish_study(_facts(profile, started), samples, options.output, options.docs)
+        if options.cases and _COMPACTION in options.cases:
+            started = time.perf_counter()
+            ways = run_compaction(profile, Path(temporary), _log)
+            save_compaction(options.output / "compaction.json", _facts(profile, started), ways)
+            print(plain_table(compaction_rows(ways)))
     _log(f"results are in {options.output}")
 
 

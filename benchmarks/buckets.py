@@ -54,6 +54,8 @@ class BucketSample:
         Median of opening the file and reading 1, 10 random or all columns.
     one_bytes : int
         Bytes read for one column, opening included; median over several columns.
+    auto_buckets : int
+        What ``num_buckets="auto"`` takes for the table.
     """
 
     kind: str
@@ -66,11 +68,15 @@ class BucketSample:
     ten_seconds: float
     scan_seconds: float
     one_bytes: int
+    auto_buckets: int
 
     @property
     def shape(self) -> str:
         """The table, in words."""
-        return f"{self.num_columns:,} columns x {self.num_rows:,} rows, {self.kind}"
+        return (
+            f"{self.num_columns:,} columns x {self.num_rows:,} rows, {self.kind} "
+            f"(auto takes {self.auto_buckets:,})"
+        )
 
 
 def _next_read(path: Path, selections: Sequence[list[str]]) -> Callable[[], object]:
@@ -114,6 +120,11 @@ def _study_shape(
             )
             if not pymosaic.read_table(path, columns=tens[0]).equals(table.select(tens[0])):
                 raise ValueError(f"{path.name} gives other values than were written")
+    chosen = directory / "auto.mosaic"
+    pymosaic.write_table(table, chosen, num_buckets="auto", compression_level=DEFAULT_LEVEL)
+    with pymosaic.MosaicFile(chosen) as file:
+        auto_buckets = file.num_buckets
+    chosen.unlink()
     rounds, seconds = profile.max_rounds, profile.seconds
 
     def time(action: Callable[[Path], Callable[[], object]]) -> dict[int, float]:
@@ -140,6 +151,7 @@ def _study_shape(
                 ten[count],
                 scan[count],
                 read,
+                auto_buckets,
             )
         )
         path.unlink()

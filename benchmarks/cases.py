@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+import pymosaic
 from benchmarks import child, floor
 from benchmarks.data import SEED
 from benchmarks.measure import REPEATED_BELOW_SECONDS
@@ -77,6 +78,18 @@ def _read(space: Workspace, table: str, case: str, columns: Sequence[str] | None
         space.time(table, case, actions, _equal_to(expected, case))
 
 
+def _read_again(space: Workspace, table: str, columns: Sequence[str]) -> None:
+    """As when many files have one schema, which pymosaic then knows already."""
+    case = "open + read 1 column, schema seen before"
+    files = space.files(table, case, "seconds")
+    actions: dict[str, Callable[[], object]] = {
+        name: partial(space.peers[name].read, path, columns) for name, path in files.items()
+    }
+    if "pymosaic" in files:
+        actions["pymosaic"] = partial(pymosaic.read_table, files["pymosaic"], columns=columns)
+    space.time(table, case, actions, _equal_to(space.table(table).select(columns), case))
+
+
 def _read_prefix(space: Workspace, table: str, prefix: str) -> None:
     case = "open + read a prefix"
     data = space.table(table)
@@ -110,6 +123,7 @@ def read(space: Workspace) -> None:
     for table in _reference_tables(space):
         names = space.table(table).column_names
         _read(space, table, "open + read 1 column", _one(names))
+        _read_again(space, table, _one(names))
         _read(space, table, "open + read 10 neighbours", _ten_neighbours(names))
         _read(space, table, "open + read 10 random", _ten_random(names))
         _read_prefix(space, table, _prefix(names))

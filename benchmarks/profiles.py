@@ -32,7 +32,9 @@ class Profile:
     bucket_counts : tuple of int
         Numbers of buckets that the bucket study tries.
     bucket_shapes : tuple of (str, int, int)
-        Kind (``strings`` or ``doubles``), columns and rows of the tables it tries them on.
+        Kind (``strings``, ``sparse`` or ``doubles``), columns and rows of its tables.
+    compaction_shape : tuple of int
+        Files that the compaction study makes one of, and columns and rows of each.
     max_rounds : int
         Samples per measurement, as far as the time allows.
     seconds : float
@@ -54,6 +56,7 @@ class Profile:
     dense_shape: tuple[int, int]
     bucket_counts: tuple[int, ...]
     bucket_shapes: tuple[tuple[str, int, int], ...]
+    compaction_shape: tuple[int, int, int]
     max_rounds: int
     seconds: float
     write_limit: float
@@ -76,8 +79,10 @@ FULL = Profile(
         ("strings", 10_000, 500),
         ("strings", 10_000, 4_500),
         ("strings", 1_000, 500),
+        ("sparse", 10_000, 1_500),
         ("doubles", 100_000, 8),
     ),
+    compaction_shape=(20, 10_000, 500),
     max_rounds=15,
     seconds=2.0,
     write_limit=40.0,
@@ -96,6 +101,7 @@ QUICK = Profile(
     dense_shape=(1_000, 2_000),
     bucket_counts=(1, 10, 100, 1_000, 10_000),
     bucket_shapes=(("strings", 10_000, 10), ("strings", 10_000, 500), ("doubles", 10_000, 8)),
+    compaction_shape=(5, 10_000, 500),
     max_rounds=7,
     seconds=1.0,
     write_limit=20.0,
@@ -114,6 +120,7 @@ SMOKE = Profile(
     dense_shape=(10, 50),
     bucket_counts=(1, 10),
     bucket_shapes=(("strings", 60, 10), ("doubles", 60, 8)),
+    compaction_shape=(3, 60, 20),
     max_rounds=1,
     seconds=0.0,
     write_limit=40.0,

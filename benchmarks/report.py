@@ -19,8 +19,10 @@ __all__ = [
     "as_markdown",
     "as_text",
     "format_value",
+    "markdown_table",
     "plain_table",
     "replace_block",
+    "run_facts",
 ]
 
 TITLES = {
@@ -150,14 +152,18 @@ class Report:
 
     def facts(self) -> list[str]:
         """Machine, versions and how the run was made."""
-        run = self.run
-        machine = ", ".join(f"{key}: {value}" for key, value in run["machine"].items())
-        versions = ", ".join(f"{key} {value}" for key, value in run["versions"].items())
-        return [
-            f"Machine: {machine}.",
-            f"Versions: {versions}.",
-            f"Profile {run['profile']}, {run['date']}, {run['seconds'] / 60:.1f} minutes.",
-        ]
+        return run_facts(self.run)
+
+
+def run_facts(run: dict[str, Any]) -> list[str]:
+    """Machine, versions and how a run was made."""
+    machine = ", ".join(f"{key}: {value}" for key, value in run["machine"].items())
+    versions = ", ".join(f"{key} {value}" for key, value in run["versions"].items())
+    return [
+        f"Machine: {machine}.",
+        f"Versions: {versions}.",
+        f"Profile {run['profile']}, {run['date']}, {run['seconds'] / 60:.1f} minutes.",
+    ]
 
 
 def _render(report: Report, heading: str, table: Callable[[Rows], str], sections: list[str]) -> str:
@@ -182,7 +188,8 @@ def plain_table(rows: Rows) -> str:
     return "\n".join(lines)
 
 
-def _markdown(rows: Rows) -> str:
+def markdown_table(rows: Rows) -> str:
+    """Rows as a Markdown table, the first of them a heading."""
     head, *body = (" | ".join(row) for row in rows)
     rule = " | ".join(["---", *["---:"] * (len(rows[0]) - 1)])
     return "\n".join(f"| {line} |" for line in [head, rule, *body])
@@ -196,7 +203,7 @@ def as_text(report: Report) -> str:
 def as_markdown(report: Report) -> str:
     """The report for the documentation."""
     facts = "\n".join(f"- {fact}" for fact in report.facts())
-    return _render(report, "###", _markdown, [facts])
+    return _render(report, "###", markdown_table, [facts])
 
 
 def replace_block(path: Path, name: str, text: str) -> None:

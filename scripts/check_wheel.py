@@ -30,10 +30,14 @@ def expected_files() -> set[str]:
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     source = ROOT / "src"
     expected = set()
-    for path in (source / "pymosaic").rglob("*"):
+    for path in source.glob("py*mosaic/**/*"):
         if path.suffix == ".pyx":
             expected |= {path.with_suffix(suffix), path.with_suffix(".pyi")}
-        elif path.suffix in (".py", ".pyi", ".pxd", ".h") or path.parent.name == "assets":
+        elif (
+            path.suffix in (".py", ".pyi", ".pxd", ".h", ".java")
+            or path.name == "py.typed"
+            or path.parent.name == "assets"
+        ):
             expected.add(path)
     expected.add(source / "pymosaic" / "py.typed")
     return {path.relative_to(source).as_posix() for path in expected}

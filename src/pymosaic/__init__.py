@@ -27,6 +27,8 @@ if TYPE_CHECKING:
         UnsupportedFeatureError,
     )
     from pymosaic.expressions import FilterSyntaxError, parse_filter
+    from pymosaic.interop.pandas import read_pandas
+    from pymosaic.interop.polars import scan_polars
     from pymosaic.limits import Limits
     from pymosaic.metadata import BucketMetadata, ColumnMetadata, FileMetadata, RowGroupMetadata
     from pymosaic.reader import MosaicFile, read_metadata, read_schema, read_table
@@ -75,8 +77,10 @@ __all__ = [
     "merge",
     "parse_filter",
     "read_metadata",
+    "read_pandas",
     "read_schema",
     "read_table",
+    "scan_polars",
     "tune",
     "vacuum",
     "verify",
@@ -132,6 +136,8 @@ _MODULES = {
         "FilterSyntaxError",
         "parse_filter",
     ),
+    "interop.pandas": ("read_pandas",),
+    "interop.polars": ("scan_polars",),
     "limits": ("Limits",),
     "metadata": (
         "BucketMetadata",

@@ -168,7 +168,8 @@ class Predicate:
     def __str__(self) -> str:
         if self.operator in _NULL_TESTS:
             return f"{self.column} {self.operator}"
-        values = reprlib.repr([*self.values, *([None] if self.has_null else [])])
+        plain = [v.as_py() if isinstance(v, pa.Scalar) else v for v in self.values]
+        values = reprlib.repr([*plain, *([None] if self.has_null else [])])
         if self.operator not in _SET_TESTS:
             values = values[1:-1]
         return f"{self.column} {self.operator} {values}"

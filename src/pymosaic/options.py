@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Literal
 
 from pymosaic.errors import InvalidOptionError
 
-__all__ = ["DEFAULT_NUM_BUCKETS", "WriterOptions", "check_int"]
+__all__ = [
+    "AUTO_BUCKET_BYTES",
+    "AUTO_LEAST_BUCKETS",
+    "DEFAULT_NUM_BUCKETS",
+    "WriterOptions",
+    "check_int",
+]
 
 DEFAULT_NUM_BUCKETS = 100
+# num_buckets="auto", from the study in docs/choosing-buckets.md: files are then near their smallest
+# size, and a bucket takes about as long to decompress as the schema of 10,000 columns to read.
+AUTO_BUCKET_BYTES = 1 << 20
+AUTO_LEAST_BUCKETS = 10
 _U32_MAX = (1 << 32) - 1
 _U64_MAX = (1 << 64) - 1
 # What libzstd 1.5 takes; ZSTD_minCLevel() is -131072.
@@ -41,7 +52,7 @@ class WriterOptions:
 
     compression: str | None = "zstd"
     compression_level: int = 1
-    num_buckets: int | None = None
+    num_buckets: int | Literal["auto"] | None = None
     row_group_bytes: int = 256 << 20
     max_dict_entries: int = 255
     max_dict_bytes: int = 32 << 10
@@ -59,7 +70,11 @@ class WriterOptions:
                 f"compression must be 'zstd' or 'none', got {self.compression!r}"
             )
         check_int("compression_level", self.compression_level, _MIN_LEVEL, _MAX_LEVEL)
-        if self.num_buckets is not None:
+        if self.num_buckets is not None and self.num_buckets != "auto":
+            if isinstance(self.num_buckets, str):
+                raise InvalidOptionError(
+                    f"num_buckets must be an int or 'auto', got {self.num_buckets!r}"
+                )
             check_int("num_buckets", self.num_buckets, 1, _U32_MAX)
         check_int("row_group_bytes", self.row_group_bytes, 1, _U64_MAX)
         check_int("max_dict_entries", self.max_dict_entries, 0, _U32_MAX)
@@ -92,9 +107,17 @@ class WriterOptions:
             return 1
         return max(total_bytes // self.row_group_bytes, -(-largest_column_bytes // _HUGE_COLUMN), 1)
 
-    def bucket_count(self, num_columns: int) -> int:
-        """The number of buckets for this many columns: at least 1, never more than columns."""
-        requested = DEFAULT_NUM_BUCKETS if self.num_buckets is None else self.num_buckets
+    def bucket_count(self, num_columns: int, row_group_bytes: int = 0) -> int:
+        """The number of buckets for this many columns: at least 1, never more than columns.
+
+        With "auto" it depends on the serialised bytes of the first row group.
+        """
+        if self.num_buckets is None:
+            requested = DEFAULT_NUM_BUCKETS
+        elif self.num_buckets == "auto":
+            requested = max(AUTO_LEAST_BUCKETS, -(-row_group_bytes // AUTO_BUCKET_BYTES))
+        else:
+            requested = self.num_buckets
         return max(1, min(requested, num_columns))
 
 

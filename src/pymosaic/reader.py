@@ -21,6 +21,7 @@ from pymosaic.errors import (
     InvalidOptionError,
     LimitExceededError,
     located,
+    printable,
 )
 from pymosaic.format import row_group_index, schema_block
 from pymosaic.format.footer import FOOTER_SIZE, Footer
@@ -201,7 +202,8 @@ class MosaicFile:
 
     def __repr__(self) -> str:
         return (
-            f"<pymosaic.MosaicFile {self._source.name or 'in memory'}: {self.num_rows} rows, "
+            f"<pymosaic.MosaicFile {printable(self._source.name or 'in memory')}: "
+            f"{self.num_rows} rows, "
             f"{self.num_columns} columns, {self.num_row_groups} row groups, "
             f"{self.num_buckets} buckets>"
         )

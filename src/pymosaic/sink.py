@@ -36,6 +36,7 @@ from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 from pymosaic.errors import ClosedError
+from pymosaic.kernels.descriptor import Descriptor
 from pymosaic.source import check_ability, check_binary, check_regular, resolve_location
 
 __all__ = ["Sink", "SinkLike", "SupportsWrite", "open_sink", "sync_directory"]
@@ -139,18 +140,14 @@ class _LocalSink(Sink):
     def __init__(self, name: str, path: str) -> None:
         super().__init__(name)
         self._target, replaced = _find_target(name, path)
-        self._temporary = _temporary_path(self._target)
         self._pending = bytearray()
-        # Also runs when the sink is forgotten, and when the interpreter exits. It is there before
-        # the file is: an interrupt in between leaves nothing.
-        opened: list[int] = []
-        self._discard_once = weakref.finalize(
-            self, _discard_temporary, opened, self._temporary, os.getpid()
-        )
-        opened.append(_create(name, self._temporary, replaced))
-        self._descriptor = opened[0]
+        self._temporary = _TemporaryFile(_temporary_path(self._target))
+        # Also runs when the sink is forgotten, and when the interpreter exits. It stands before
+        # there is a file, so that an interrupt leaves none.
+        self._discard_once = weakref.finalize(self, self._temporary.discard, os.getpid())
+        self._temporary.create(name, replaced)
         if replaced is not None:
-            _copy_ownership(self._descriptor, replaced)
+            _copy_ownership(self._temporary.number, replaced)
 
     def _write(self, view: memoryview) -> None:
         if len(self._pending) + view.nbytes > _BUFFER_BYTES:
@@ -165,19 +162,49 @@ class _LocalSink(Sink):
         self._write_through(memoryview(pending))
 
     def _write_through(self, view: memoryview) -> None:
-        _write_all(partial(os.write, self._descriptor), view)
+        _write_all(partial(os.write, self._temporary.number), view)
 
     def _commit(self) -> None:
         self._flush()
-        os.fsync(self._descriptor)
-        os.replace(self._temporary, self._target)
-        self._discard_once.detach()
-        os.close(self._descriptor)
+        os.fsync(self._temporary.number)
+        os.replace(self._temporary.path, self._target)
+        self._discard_once()  # closes it; there is nothing of that name to delete any more
         sync_directory(os.path.dirname(self._target))
 
     def _discard(self) -> None:
         self._pending.clear()
         self._discard_once()
+
+
+class _TemporaryFile:
+    """A path and, while it is open, the file there."""
+
+    __slots__ = ("_descriptor", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._descriptor: Descriptor | None = None
+
+    @property
+    def number(self) -> int:
+        assert self._descriptor is not None, "it is discarded"
+        return self._descriptor.number
+
+    def create(self, name: str, replaced: os.stat_result | None) -> None:
+        mode = 0o666 if replaced is None else 0o600  # the kernel applies the umask
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            self._descriptor = Descriptor(os.open, self.path, flags, mode)
+        except OSError as error:
+            error.filename = name  # the caller never heard of the temporary file
+            raise
+
+    def discard(self, owner: int) -> None:
+        self._descriptor = None
+        # A forked child that ends must not delete what its parent is writing.
+        if os.getpid() == owner:
+            with suppress(OSError):
+                os.unlink(self.path)
 
 
 def _find_target(name: str, path: str) -> tuple[str, os.stat_result | None]:
@@ -205,15 +232,6 @@ def _temporary_path(target: str) -> str:
     return os.path.join(directory, f".{name}{suffix}")
 
 
-def _create(name: str, temporary: str, replaced: os.stat_result | None) -> int:
-    mode = 0o666 if replaced is None else 0o600  # the kernel applies the umask
-    try:
-        return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-    except OSError as error:
-        error.filename = name  # the caller never heard of the temporary file
-        raise
-
-
 def _copy_ownership(descriptor: int, replaced: os.stat_result) -> None:
     # Best effort: only the superuser may give files away, and some file systems have no owners.
     with suppress(OSError):
@@ -222,29 +240,18 @@ def _copy_ownership(descriptor: int, replaced: os.stat_result) -> None:
         os.fchmod(descriptor, stat.S_IMODE(replaced.st_mode) & 0o777)
 
 
-def _discard_temporary(opened: list[int], temporary: str, owner: int) -> None:
-    for descriptor in opened:
-        with suppress(OSError):
-            os.close(descriptor)
-    # A forked child that ends must not delete what its parent is writing.
-    if os.getpid() == owner:
-        with suppress(OSError):
-            os.unlink(temporary)
-
-
 def sync_directory(directory: str) -> None:
     """Make a rename into a directory durable, where the file system can."""
     try:
-        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        descriptor = Descriptor(os.open, directory, flags)
     except PermissionError:
         return  # a directory that may be written but not read; the rename stands
     try:
-        os.fsync(descriptor)
+        os.fsync(descriptor.number)
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # not every file system can
             raise
-    finally:
-        os.close(descriptor)
 
 
 class _SpooledSink(Sink):

@@ -22,7 +22,6 @@ import stat
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import IO, Any, NoReturn, TypeAlias
@@ -31,6 +30,8 @@ from urllib.parse import urlsplit, urlunsplit
 import pyarrow as pa
 
 from pymosaic.errors import ClosedError, CorruptFileError, InvalidOptionError
+from pymosaic.kernels.descriptor import Descriptor
+from pymosaic.threads import read_map
 
 __all__ = [
     "LOCAL_MERGE_GAP",
@@ -172,15 +173,12 @@ class Source(abc.ABC):
         return views
 
     def _read_extents(self, extents: list[Extent]) -> list[bytes | memoryview]:
-        workers = min(self.parallel_reads, len(extents))
-        if workers <= 1:
-            return [self._read_fully(extent.offset, extent.length) for extent in extents]
-        pool = ThreadPoolExecutor(workers, thread_name_prefix="pymosaic-read")
-        try:
-            return list(pool.map(lambda e: self._read_fully(e.offset, e.length), extents))
-        finally:
-            # After a failure or Ctrl-C, reads that have not begun never do.
-            pool.shutdown(cancel_futures=True)
+        # After a failure or Ctrl-C, reads that have not begun never do.
+        return read_map(
+            lambda extent: self._read_fully(extent.offset, extent.length),
+            extents,
+            self.parallel_reads,
+        )
 
     def _read_fully(self, offset: int, length: int) -> bytes | memoryview:
         data = self._read_some(offset, length)
@@ -237,31 +235,12 @@ class _MemorySource(Source):
         self._data = memoryview(b"")
 
 
-class _Descriptor:
-    """An open file descriptor that is closed when its last user lets go.
-
-    A ``close()`` while other threads read thus never hands them a number that now means
-    another file.
-    """
-
-    __slots__ = ("_close", "number")
-
-    def __init__(self, path: str) -> None:
-        self._close = os.close  # module globals may be gone at interpreter exit
-        self.number = -1
-        self.number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-
-    def __del__(self) -> None:
-        if self.number >= 0:
-            self._close(self.number)
-
-
 class _LocalSource(Source):
     """A local file, read with ``pread``: no shared position, no lock, fine after a fork."""
 
     def __init__(self, name: str, path: str) -> None:
         check_regular(name, os.stat(path))  # before open: opening a FIFO would wait for a writer
-        self._descriptor: _Descriptor | None = _Descriptor(path)
+        self._descriptor: Descriptor | None = Descriptor(os.open, path, os.O_RDONLY | os.O_CLOEXEC)
         status = os.fstat(self._descriptor.number)
         check_regular(name, status)
         super().__init__(name, status.st_size)

@@ -1,33 +1,118 @@
-"""One bounded thread pool for the work on buckets."""
+"""Bounded thread pools: one for the work on buckets, one for reads from object stores.
+
+They stand on locks and queues that are written in C. Those of ``concurrent.futures`` and
+``threading.Thread`` are written in Python, where Ctrl-C at the wrong instruction leaves a lock
+locked, and the process waits for it forever, at the latest when it exits.
+"""
 
 from __future__ import annotations
 
+import _thread
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
-__all__ = ["num_threads", "ordered_map", "split_evenly"]
+__all__ = ["num_threads", "ordered_map", "read_map", "split_evenly"]
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
+
+class _Task(Generic[_Item, _Result]):
+    """One call of a function: begun once or cancelled, and waited for as often as one likes."""
+
+    __slots__ = ("_claim", "_done", "_error", "_finished", "_function", "_item", "_result")
+
+    def __init__(self, function: Callable[[_Item], _Result], item: _Item) -> None:
+        self._function = function
+        self._item = item
+        self._claim = _thread.allocate_lock()
+        self._done = _thread.allocate_lock()
+        self._done.acquire()
+        self._finished = False
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        if not self._claim.acquire(blocking=False):
+            return
+        try:
+            self._result = self._function(self._item)
+        except BaseException as error:
+            self._error = error
+        self._finished = True
+        self._done.release()
+
+    def _wait(self) -> None:
+        # Where an interrupt took the lock and lost it, the task is finished.
+        if not self._finished:
+            self._done.acquire()
+
+    def result(self) -> _Result:
+        self._wait()
+        if self._error is None:
+            return self._result
+        try:
+            raise self._error
+        finally:
+            del self  # the error's traceback has this frame
+
+    def cancel(self) -> None:
+        """See that it never begins or, if it has, wait for its end."""
+        if self._claim.acquire(blocking=False):
+            self._finished = True
+        else:
+            self._wait()
+
+
+def _work(tasks: SimpleQueue[_Task[Any, Any] | None], name: str) -> None:
+    threading.current_thread().name = name
+    while (task := tasks.get()) is not None:
+        task.run()
+        del task  # it holds its result
+
+
+class _Pool:
+    """Threads that take tasks from a queue; ``size`` is how many could be started.
+
+    They end when nobody has the pool any more.
+    """
+
+    def __init__(self, name: str, wanted: int) -> None:
+        self.wanted = wanted
+        self.size = 0
+        self._tasks: SimpleQueue[_Task[Any, Any] | None] = SimpleQueue()
+        try:
+            for number in range(wanted):
+                _thread.start_new_thread(_work, (self._tasks, f"{name}_{number}"))
+                self.size += 1
+        except RuntimeError:
+            pass  # the system has no more, or the interpreter is shutting down
+
+    def put(self, task: _Task[Any, Any]) -> None:
+        self._tasks.put(task)
+
+    def __del__(self) -> None:
+        for _ in range(self.wanted):
+            self._tasks.put(None)
+
+
 _lock = threading.Lock()
-_pool: ThreadPoolExecutor | None = None
-_pool_size = 0
+_pools: dict[str, _Pool] = {}
 
 
-def _forget_pool() -> None:
-    # A forked child has the pool but none of its threads.
-    global _pool, _lock
-    _pool = None
+def _forget_pools() -> None:
+    # A forked child has the pools but none of their threads.
+    global _lock
+    _pools.clear()
     _lock = threading.Lock()
 
 
-os.register_at_fork(after_in_child=_forget_pool)
+os.register_at_fork(after_in_child=_forget_pools)
 
 
 def num_threads() -> int:
@@ -35,25 +120,12 @@ def num_threads() -> int:
     return max(1, int(pa.cpu_count()))
 
 
-def _shared_pool() -> ThreadPoolExecutor:
-    global _pool, _pool_size
+def _pool(name: str, wanted: int) -> _Pool:
     with _lock:
-        if _pool is None or _pool_size != num_threads():
-            _pool_size = num_threads()
-            _pool = ThreadPoolExecutor(_pool_size, thread_name_prefix="pymosaic")
-        return _pool
-
-
-def _submit(
-    pool: ThreadPoolExecutor, function: Callable[[_Item], _Result], item: _Item
-) -> Future[_Result]:
-    try:
-        return pool.submit(function, item)
-    except RuntimeError:
-        # The interpreter is shutting down and starts no threads any more.
-        done: Future[_Result] = Future()
-        done.set_result(function(item))
-        return done
+        pool = _pools.get(name)
+        if pool is None or pool.wanted != wanted:
+            pool = _pools[name] = _Pool(name, wanted)
+        return pool
 
 
 def ordered_map(
@@ -63,15 +135,40 @@ def ordered_map(
 
     An exception, or leaving the loop early, cancels what has not started and waits for what has.
     """
-    if not use_threads or num_threads() == 1:
+    threads = num_threads() if use_threads else 1
+    return _map("pymosaic", threads, 2 * threads, function, items)
+
+
+def read_map(
+    function: Callable[[_Item], _Result], items: Sequence[_Item], at_once: int
+) -> list[_Result]:
+    """Results in the order of the items, so many of which are waited for at once."""
+    threads = 1 if len(items) <= 1 else at_once
+    return list(_map("pymosaic-read", threads, at_once - 1, function, items))
+
+
+def _cancel_all(tasks: list[_Task[_Item, _Result]]) -> None:
+    for task in tasks:
+        task.cancel()
+    tasks.clear()  # the traceback of an error of theirs has the frame that has them
+
+
+def _map(
+    name: str,
+    threads: int,
+    ahead: int,
+    function: Callable[[_Item], _Result],
+    items: Iterable[_Item],
+) -> Iterator[_Result]:
+    pool = None if threads <= 1 or sys.is_finalizing() else _pool(name, threads)
+    if pool is None or pool.size == 0:
         yield from map(function, items)
         return
-    pool = _shared_pool()
-    ahead = 2 * num_threads()
-    waiting: list[Future[_Result]] = []
+    waiting: list[_Task[_Item, _Result]] = []
     try:
         for item in items:
-            waiting.append(_submit(pool, function, item))
+            waiting.append(_Task(function, item))  # first: it is cancelled or waited for
+            pool.put(waiting[-1])
             if len(waiting) > ahead:
                 yield waiting[0].result()
                 del waiting[0]
@@ -79,11 +176,7 @@ def ordered_map(
             yield waiting[0].result()
             del waiting[0]
     finally:
-        for future in waiting:
-            future.cancel()
-        for future in waiting:
-            if not future.cancelled():
-                future.exception()
+        _cancel_all(waiting)
 
 
 def split_evenly(

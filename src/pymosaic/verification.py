@@ -170,7 +170,8 @@ class _Verification:
         return self.findings
 
     def _advance(self, count: int) -> None:
-        self.done += count
+        # Buckets that overlap would else count twice.
+        self.done = min(self.done + count, self.source.size)
         if self.progress is not None:
             self.progress(self.done, self.source.size, "bytes")
 
@@ -212,20 +213,23 @@ class _Verification:
         size = self.source.size
         start = max(0, size - FOOTER_SIZE)
         data = bytes(self.source.read(start, size - start))
-        for attempt in (data, data[:-4] + MAGIC):
-            try:
-                footer = Footer.parse(attempt, size)
-            except REFUSALS as error:
-                self._refused(error, "footer", start)
-                if attempt[-4:] == MAGIC:
-                    return None
-                continue
-            (reserved,) = _RESERVED.unpack(data)
-            if reserved:
-                message = f"the reserved bytes are {reserved:#06x}, not 0"
-                self._add(Finding("warning", "footer", message, start + 26))
-            return footer
-        return None
+        footer = self._parse_footer(data, start)
+        if footer is None and len(data) == FOOTER_SIZE and not data.endswith(MAGIC):
+            footer = self._parse_footer(data[: -len(MAGIC)] + MAGIC, start)
+        if footer is None:
+            return None
+        (reserved,) = _RESERVED.unpack(data)
+        if reserved:
+            message = f"the reserved bytes are {reserved:#06x}, not 0"
+            self._add(Finding("warning", "footer", message, start + 26))
+        return footer
+
+    def _parse_footer(self, data: bytes, start: int) -> Footer | None:
+        try:
+            return Footer.parse(data, self.source.size)
+        except REFUSALS as error:
+            self._refused(error, "footer", start)
+            return None
 
     def _schema(self, footer: Footer) -> Catalog | None:
         start, size = footer.schema_offset, footer.index_offset - footer.schema_offset

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from pymosaic.format.block import Compressor
 from pymosaic.format.footer import Footer
 from pymosaic.format.row_group_index import BucketEntry
 from pymosaic.format.varint import encode_varint
+from pymosaic.interop.pandas import frame_to_table
 from pymosaic.kernels.arrow_source import ArrowSource, bind, catalog_from_arrow
 from pymosaic.kernels.batch_size import measure
 from pymosaic.kernels.bucket_encoder import BucketEncoder
@@ -55,10 +56,15 @@ class _Exported:
         return self._capsules
 
 
-def _open_data(data: Any) -> pa.Table | pa.RecordBatch | pa.RecordBatchReader:
+def _open_data(
+    data: Any, schema: pa.Schema | None = None
+) -> pa.Table | pa.RecordBatch | pa.RecordBatchReader:
     """Anything that speaks Arrow, as one of pyarrow's three kinds of tabular data."""
     if isinstance(data, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)):
         return data
+    table = frame_to_table(data, schema)
+    if table is not None:
+        return table
     kind = type(data).__name__
     if hasattr(data, "__arrow_c_stream__"):
         importer, exported = pa.RecordBatchReader.from_stream, data.__arrow_c_stream__()
@@ -238,7 +244,7 @@ class MosaicWriter:
         """
         self._check_open()
         with _Aborting(self):
-            for batch in _batches(_open_data(data)):
+            for batch in _batches(_open_data(data, self._schema)):
                 self._append(batch)
 
     def end_row_group(self) -> None:
@@ -261,6 +267,8 @@ class MosaicWriter:
         pieces = self._options.pieces(*measure(source, capsule))
         if pieces == 1:
             self._append_rows(source, capsule, 0, num_rows)
+            # Arrow's description of a wide batch takes memory that encoding can use.
+            del capsule
             if self.buffered_bytes >= self._options.row_group_bytes:
                 self._flush()
             return
@@ -300,6 +308,10 @@ class MosaicWriter:
         rows = self._rows
         if rows.num_rows == 0:
             return
+        if self._num_row_groups == 0 and self._options.num_buckets == "auto":
+            self._catalog.spread_over(
+                self._options.bucket_count(self._catalog.num_columns, self.buffered_bytes)
+            )
         stored_statistics = [
             # Without checksums the file is the reference's to the byte, its NaN included.
             (position, statistics(rows, position, not self._options.checksum))
@@ -439,7 +451,7 @@ def write_table(
     *,
     compression: str | None = "zstd",
     compression_level: int = 1,
-    num_buckets: int | None = None,
+    num_buckets: int | Literal["auto"] | None = None,
     row_group_bytes: int = 256 << 20,
     max_dict_entries: int = 255,
     max_dict_bytes: int = 32 << 10,
@@ -462,8 +474,9 @@ def write_table(
         How buckets and the schema are compressed.
     compression_level : int
         Level of zstd, from -131072 (fastest) to 22 (smallest).
-    num_buckets : int, optional
-        Buckets that columns are spread over; 100 by default, never more than columns.
+    num_buckets : int or "auto", optional
+        Buckets that columns are spread over; 100 by default, never more than columns. "auto" takes
+        one for each MiB of the first row group's values, and at least 10.
     row_group_bytes : int
         A row group ends with the batch that brings its serialised values to this size; see
         ``split_batches`` for batches far above it.

@@ -123,3 +123,15 @@ def test_the_bucket_study(tmp_path: Path) -> None:
     assert all(item["file_bytes"] > 0 and item["scan_seconds"] > 0 for item in samples)
     assert ElementTree.parse(tmp_path / "buckets.svg").getroot().tag.endswith("svg")
     assert not (tmp_path / "results.json").exists()
+
+
+def test_the_compaction_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--profile", "smoke", "--output", str(tmp_path), "--cases", "compaction"])
+    samples = json.loads((tmp_path / "compaction.json").read_text())["samples"]
+    ways = ["merge", "merge, verified", "re-encode", "parquet rewrite"]
+    assert [item["way"] for item in samples] == ways
+    assert all(item["num_files"] == 3 and item["seconds"] > 0 for item in samples)
+    assert samples[0]["bytes_after"] <= samples[0]["bytes_before"]
+    printed = capsys.readouterr().out
+    assert all(way in printed for way in ways)
+    assert not (tmp_path / "results.json").exists()

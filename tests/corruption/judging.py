@@ -20,6 +20,10 @@ from tests.corruption.mutations import Mutation
 Outcome = Literal["refused", "same", "different statistics", "different columns", "different"]
 
 
+# How many columns of a file are read one by one, spread over it.
+MOST_COLUMNS = 30
+
+
 class Violation(Exception):
     """What must never happen."""
 
@@ -77,10 +81,11 @@ def _outcome(case: Case) -> Outcome:
 
 
 def _by_column(case: Case) -> Outcome:
-    """The file as a whole is refused; a column of it may still be read, and must then be right."""
+    """The file as a whole is refused; a column of it may still be read, and be wrong."""
     try:
         file = pymosaic.MosaicFile(case.mutation.data, limits=LIMITS)
         names = file.column_names
+        names = names[:: len(names) // MOST_COLUMNS + 1]
     except pymosaic.MosaicError:
         return "refused"
     outcome: Outcome = "refused"

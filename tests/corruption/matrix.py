@@ -2,6 +2,8 @@
 
     python -m tests.corruption.matrix                 all of it
     python -m tests.corruption.matrix --sample 20     20 inputs of each kind and file
+    python -m tests.corruption.matrix --unprotected   every bit that no checksum covers, in files
+                                                      that have them
 
 Files are read in a process of their own, under a cap on its address space and with an alarm for
 each input, so that a crash, a hang or an allocation beyond the limits is counted and not suffered.
@@ -20,6 +22,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -66,16 +69,31 @@ def sampled(specimen: Specimen, kind: str, seed: int, sample: int | None) -> Ite
     return islice(mutations_of(specimen, kind, seed), sample)
 
 
-def examine(group: Sequence[Specimen], seed: int, sample: int | None, report: Connection) -> None:
+@dataclass(frozen=True)
+class Extent:
+    """How much is done."""
+
+    seed: int = 0
+    sample: int | None = None
+    unprotected: bool = False
+
+    def kinds(self, checksums: bool) -> Sequence[str]:
+        """The kinds of damage that a file gets."""
+        if self.unprotected:
+            return ["unprotected"] if checksums else []
+        return KINDS
+
+
+def examine(group: Sequence[Specimen], extent: Extent, report: Connection) -> None:
     """Read every mutation of some files; runs in a process of its own."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     limit_memory()
     for specimen in group:
-        examine_file(specimen, seed, sample, report)
+        examine_file(specimen, extent, report)
     report.send(("peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10))
 
 
-def examine_file(specimen: Specimen, seed: int, sample: int | None, report: Connection) -> None:
+def examine_file(specimen: Specimen, extent: Extent, report: Connection) -> None:
     """Read every mutation of a file.
 
     Tells where it is before it goes on: if the process dies, that is what killed it.
@@ -86,10 +104,14 @@ def examine_file(specimen: Specimen, seed: int, sample: int | None, report: Conn
     checksums = any(field.name.endswith("checksum") for field in fields) and not any(
         field.name.endswith(": content") for field in fields
     )
-    for kind in KINDS:
+    for kind in extent.kinds(checksums):
         counts: Counter[str] = Counter()
         by_field: dict[str, Counter[str]] = {}
-        for number, mutation in enumerate(sampled(specimen, kind, seed, sample)):
+        if kind == "unprotected":
+            made = unprotected_flips(specimen, fields)
+        else:
+            made = sampled(specimen, kind, extent.seed, extent.sample)
+        for number, mutation in enumerate(made):
             field = field_at(fields, mutation.offset)
             in_block = field is not None and field.in_block
             case = Case(
@@ -97,7 +119,7 @@ def examine_file(specimen: Specimen, seed: int, sample: int | None, report: Conn
                 expected,
                 under_checksum=checksums and in_block,
                 by_column=checksums and field is not None and not in_block,
-                verified=sample is not None or number % VERIFIED_EVERY == 0,
+                verified=extent.sample is not None or number % VERIFIED_EVERY == 0,
             )
             if number % 1000 == 0:
                 report.send(("at", f"{specimen.name}: {kind}, {number} and on"))
@@ -111,10 +133,18 @@ def examine_file(specimen: Specimen, seed: int, sample: int | None, report: Conn
                 report.send(("violation", f"{what}: {type(error).__name__}: {error}"))
             signal.setitimer(signal.ITIMER_REAL, 0)
             counts[f"{mutation.kind}: {outcome}"] += 1
-            if kind == "flips" and checksums and field is not None:
+            if mutation.kind == "bit flipped" and checksums and field is not None:
                 by_field.setdefault(field.name, Counter())[outcome] += 1
         report.send(("done", dict(counts), {k: dict(v) for k, v in by_field.items()}))
     report.send(("file", specimen.name))
+
+
+def unprotected_flips(specimen: Specimen, fields: list[Field]) -> Iterator[Mutation]:
+    """Every bit outside of blocks."""
+    for field in fields:
+        if not field.in_block:
+            for position in range(8 * field.start, 8 * field.stop):
+                yield mutations.flip(specimen.data, position)
 
 
 def field_at(fields: list[Field], offset: int | None) -> Field | None:
@@ -191,7 +221,7 @@ class Summary:
         }
 
 
-def run(seed: int, sample: int | None, keep: Path | None) -> Summary:
+def run(extent: Extent, keep: Path | None) -> Summary:
     """Examine every file, some in each process."""
     summary = Summary()
     # Forked, so that a process costs no imports; this one has no threads.
@@ -200,7 +230,7 @@ def run(seed: int, sample: int | None, keep: Path | None) -> Summary:
     for start in range(0, len(corpus), FILES_PER_PROCESS):
         receiver, sender = context.Pipe(duplex=False)
         group = corpus[start : start + FILES_PER_PROCESS]
-        process = context.Process(target=examine, args=(group, seed, sample, sender))
+        process = context.Process(target=examine, args=(group, extent, sender))
         process.start()
         sender.close()
         try:
@@ -220,10 +250,12 @@ def main(arguments: list[str]) -> int:
     """Run from the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.corruption.matrix")
     parser.add_argument("--sample", type=int, help="inputs of each kind and file; all by default")
+    parser.add_argument("--unprotected", action="store_true", help="bits without a checksum")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="where to keep the counts")
     options = parser.parse_args(arguments)
-    summary = run(options.seed, options.sample, options.json)
+    extent = Extent(options.seed, options.sample, options.unprotected)
+    summary = run(extent, options.json)
     sys.stdout.write(json.dumps(summary.as_dict(), indent=1) + "\n")
     return 1 if summary.violations else 0
 

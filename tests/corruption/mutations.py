@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 # Of files up to this size every bit is flipped, of larger ones one bit of every byte.
-ALL_BITS_UP_TO = 4096
+ALL_BITS_UP_TO = 1024
 
 
 @dataclass(frozen=True)

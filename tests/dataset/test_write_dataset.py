@@ -60,6 +60,12 @@ def test_any_arrow_source(kind: str, tmp_path: Path) -> None:
     assert read(tmp_path / "set").select(["id", "name"]).to_pylist() == TABLE.to_pylist()
 
 
+def test_a_dataset_is_a_source(tmp_path: Path) -> None:
+    pymosaic.write_dataset(TABLE, tmp_path / "one")
+    pymosaic.write_dataset(pymosaic.dataset(str(tmp_path / "one")), tmp_path / "two")
+    assert rows(tmp_path / "two") == TABLE.to_pylist()
+
+
 def test_a_scan_of_a_dataset_is_a_source_even_of_its_own_overwrite(tmp_path: Path) -> None:
     pymosaic.write_dataset(TABLE, tmp_path)
     scan = pymosaic.dataset(str(tmp_path)).scan(filters=[("id", ">", 1)])

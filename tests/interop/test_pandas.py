@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from pandas.testing import assert_frame_equal, assert_index_equal
 
 import pymosaic
+from tests.dataset.building import Reads, bucket_range
 
 
 def written(data: Any, **options: Any) -> bytes:
@@ -146,6 +148,97 @@ class TestIndexes:
         frame = NUMPY.set_index(["text", "int8"])
         back = through_a_file(frame).to_pandas().set_index(["text", "int8"])
         assert_frame_equal(back, frame)
+
+    @pytest.mark.parametrize(
+        ("index", "column"),
+        [
+            (pd.RangeIndex(10, 13), "__index_level_0__"),
+            (pd.RangeIndex(0, 6, 2), "__index_level_0__"),
+            (pd.RangeIndex(0, 3, name="id"), "id"),
+            (pd.RangeIndex(2, -1, -1, name="id"), "id"),
+        ],
+        ids=str,
+    )
+    def test_a_range_that_is_not_the_default_is_a_column(
+        self, index: pd.Index, column: str
+    ) -> None:
+        table = through_a_file(NULLABLE.set_index(index))
+        assert table.column_names == [*NULLABLE.columns, column]
+        assert table[column].to_pylist() == list(index)
+
+    def test_a_writer_takes_parts_of_a_frame_without_their_ranges(self) -> None:
+        stream = io.BytesIO()
+        schema = pa.Schema.from_pandas(NUMPY)
+        with pymosaic.MosaicWriter(stream, schema) as writer:
+            writer.write(NUMPY.iloc[:2])
+            writer.write(NUMPY.iloc[2:])
+        assert_frame_equal(pymosaic.read_table(stream).to_pandas(), NUMPY)
+
+    def test_a_writer_keeps_a_range_that_its_schema_has(self) -> None:
+        stream = io.BytesIO()
+        frame = pd.DataFrame({"n": [1, 2]}, index=pd.RangeIndex(5, 7, name="id"))
+        with pymosaic.MosaicWriter(
+            stream, pa.schema({"id": pa.int64(), "n": pa.int64()})
+        ) as writer:
+            writer.write(frame)
+        assert pymosaic.read_table(stream).to_pydict() == {"id": [5, 6], "n": [1, 2]}
+
+
+class TestReadPandas:
+    def test_numpy_columns_by_default(self, tmp_path: Path) -> None:
+        pymosaic.write_table(NUMPY, tmp_path / "a.mosaic")
+        assert_frame_equal(pymosaic.read_pandas(tmp_path), NUMPY)
+
+    def test_arrow_columns_pass_through(self, tmp_path: Path) -> None:
+        pymosaic.write_table(ARROW, tmp_path / "a.mosaic")
+        frame = pymosaic.read_pandas(tmp_path / "a.mosaic", dtype_backend="pyarrow")
+        assert_frame_equal(frame, ARROW)
+
+    def test_nullable_columns(self, tmp_path: Path) -> None:
+        pymosaic.write_table(NULLABLE, tmp_path / "a.mosaic")
+        frame = pymosaic.read_pandas(tmp_path, dtype_backend="numpy_nullable")
+        assert_frame_equal(frame, NULLABLE.astype({"UInt8": "Int16"}))
+
+    def test_another_backend_is_refused(self, tmp_path: Path) -> None:
+        pymosaic.write_table(NUMPY, tmp_path / "a.mosaic")
+        with pytest.raises(pymosaic.InvalidOptionError, match="dtype_backend must be"):
+            pymosaic.read_pandas(tmp_path, dtype_backend="numpy")
+
+    @pytest.mark.parametrize(
+        "index",
+        [
+            pd.RangeIndex(10, 13),
+            pd.Index(["r1", "r2", "r3"]),
+            pd.MultiIndex.from_tuples([(1, "a"), (1, "b"), (2, "a")]),
+        ],
+        ids=["range", "text", "levels"],
+    )
+    def test_an_index_without_a_name_is_the_index_again(
+        self, tmp_path: Path, index: pd.Index
+    ) -> None:
+        frame = NUMPY.set_index(index)
+        pymosaic.write_table(frame, tmp_path / "a.mosaic")
+        back = pymosaic.read_pandas(tmp_path)
+        assert_frame_equal(back, frame, check_index_type=False)
+
+    def test_columns_become_the_index_on_request(self, tmp_path: Path) -> None:
+        frame = NUMPY.set_index(["text", "int8"])
+        pymosaic.write_table(frame, tmp_path / "a.mosaic")
+        assert_frame_equal(pymosaic.read_pandas(tmp_path, index=["text", "int8"]), frame)
+        assert pymosaic.read_pandas(tmp_path).index.equals(pd.RangeIndex(3))
+
+    def test_what_is_not_asked_for_is_not_read(self, tmp_path: Path, reads: Reads) -> None:
+        path = tmp_path / "a.mosaic"
+        pymosaic.write_table(NUMPY, path, num_buckets=8, statistics=True)
+        expected = [bucket_range(path, name) for name in ("int64", "text")]
+        dataset = pymosaic.dataset(path)
+        reads.clear()
+        frame = pymosaic.read_pandas(dataset, columns=["text"], filters=[("int64", ">", 1)])
+        assert frame["text"].tolist() == [""]
+        assert sorted(reads.ranges) == sorted(expected)
+        reads.clear()
+        assert pymosaic.read_pandas(dataset, filters=[("int64", ">", 9)]).empty
+        assert reads.ranges == []
 
 
 class TestShapes:

@@ -14,6 +14,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import pymosaic
+from pymosaic.interop.polars import _without_hints
+from tests.dataset.building import Reads, bucket_range, write_files, write_row_groups
 
 FRAME = pl.DataFrame(
     {
@@ -138,3 +140,126 @@ def frame(table: pa.Table) -> pl.DataFrame:
     result = pl.from_arrow(table)
     assert isinstance(result, pl.DataFrame)
     return result
+
+
+class TestLazyFrames:
+    """Queries over datasets: the plan of Polars decides what is read."""
+
+    NAN = float("nan")
+
+    @pytest.fixture
+    def base(self, tmp_path: Path) -> Path:
+        for year in (2023, 2024):
+            write_row_groups(
+                tmp_path / f"year={year}" / f"{year}.mosaic",
+                [
+                    {
+                        "id": [year * 10 + i, year * 10 + i + 1],
+                        "name": ["x", f"{i}"],
+                        "score": [i / 2, self.NAN],
+                        "flag": [None, i == 2],
+                        "at": pa.array([i, 1000 * i + 1], pa.timestamp("ns")),
+                        "unused": ["long text " * 100, "more"],
+                    }
+                    for i in (0, 2, 4)
+                ],
+                num_buckets=6,
+                statistics=True,
+            )
+        return tmp_path
+
+    def test_columns_and_conditions_are_pushed_down(self, base: Path, reads: Reads) -> None:
+        path = base / "year=2024" / "2024.mosaic"
+        expected = [bucket_range(path, "id", 2), bucket_range(path, "name", 2)]
+        frame = pymosaic.scan_polars(base)
+        reads.clear()
+        query = frame.filter((pl.col("id") >= 20245) & (pl.col("year") == 2024)).select("name")
+        assert query.collect()["name"].to_list() == ["4"]
+        assert reads.ranges == expected
+
+    def test_the_first_rows_are_read_from_the_first_file(self, base: Path, reads: Reads) -> None:
+        frame = pymosaic.scan_polars(base)
+        reads.clear()
+        assert frame.select("id").head(2).collect()["id"].to_list() == [20230, 20231]
+        assert reads.files == {"2023.mosaic"}
+
+    @pytest.mark.parametrize(
+        "predicate",
+        [
+            pl.col("name").is_in(["x", "2"]),
+            ~pl.col("name").is_in(["x", "2"]),
+            pl.col("name").is_in(["x", None]),
+            pl.col("id").is_between(20231, 20240, closed="left"),
+            pl.col("score") > 0.5,
+            pl.col("score") < 0.5,
+            pl.col("score") != 1.0,
+            pl.col("score") == float("nan"),
+            pl.col("score").is_nan(),
+            pl.col("score").is_in([1.0, float("nan")]),
+            pl.col("flag"),
+            ~pl.col("flag"),
+            pl.col("flag").is_null() & (pl.col("id") > 20232),
+            pl.col("flag").is_not_null() | pl.col("name").str.starts_with("x"),
+            (pl.lit(20232) < pl.col("id")) & (pl.col("id") != 20234),
+            pl.col("at") > pl.lit(2001).cast(pl.Datetime("ns")),
+            pl.col("at") == pl.lit(2001).cast(pl.Datetime("ns")),
+            pl.col("id").cast(pl.String).str.ends_with("3"),
+            pl.col("id") > pl.col("id").mean(),
+            pl.lit(False),
+        ],
+        ids=str,
+    )
+    @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
+    def test_rows_are_those_of_a_frame(self, base: Path, predicate: pl.Expr, engine: Any) -> None:
+        whole = pl.DataFrame(pymosaic.dataset(base).scan().to_table())
+        found = pymosaic.scan_polars(base).filter(predicate).select("id", "name", "year")
+        expected = whole.filter(predicate).select("id", "name", "year")
+        assert_frame_equal(found.collect(engine=engine), expected)
+
+    def test_conditions_prune_row_groups(self, base: Path, reads: Reads) -> None:
+        frame = pymosaic.scan_polars(base)
+        reads.clear()
+        at = pl.lit(4001).cast(pl.Datetime("ns"))
+        for predicate in (
+            pl.col("id").is_in([1, 2]),
+            pl.col("id").is_between(1, 2),
+            pl.col("name").is_null(),
+            pl.col("at") > at,
+            pl.col("score") < -1.0,
+        ):
+            assert frame.filter(predicate).select("id").collect().height == 0
+        assert reads.ranges == []
+        assert frame.filter(pl.col("at") >= at).select("id").collect().height == 2
+
+    def test_a_frame_is_counted_sorted_and_joined(self, base: Path) -> None:
+        frame = pymosaic.scan_polars(base)
+        assert frame.select(pl.len()).collect().item() == 12
+        assert frame.sort("id", descending=True).head(1).collect()["id"].item() == 20245
+        assert frame.filter(pl.col("id") > 20231).head(3).collect().height == 3
+        assert frame.join(frame, on="id").collect().height == 12
+
+    def test_schema_and_options(self, base: Path) -> None:
+        frame = pymosaic.scan_polars(base, partitioning=None)
+        schema = frame.collect_schema()
+        assert list(schema) == ["id", "name", "score", "flag", "at", "unused"]
+        assert schema["at"] == pl.Datetime("ns")
+        dataset = pymosaic.dataset(base)
+        assert pymosaic.scan_polars(dataset).collect().shape == (12, 7)
+
+    def test_frames_in_and_out(self, tmp_path: Path) -> None:
+        write_files(tmp_path, {"a.mosaic": pa.table(FRAME)})
+        assert_frame_equal(pymosaic.scan_polars(tmp_path).collect(), FRAME)
+        assert_frame_equal(pl.DataFrame(pymosaic.dataset(tmp_path).scan()), FRAME)
+
+    def test_hints_that_cannot_be_evaluated_are_taken_out(self) -> None:
+        hint = {"Display": {"inputs": [], "fmt_str": "dynamic_pred: 1"}}
+        real = {"Column": "flag"}
+
+        def both(left: Any, right: Any) -> Any:
+            return {"BinaryExpr": {"left": left, "op": "And", "right": right}}
+
+        assert _without_hints(hint) is None
+        assert _without_hints(both(real, hint)) == real
+        assert _without_hints(both(hint, both(real, real))) == both(real, real)
+        assert _without_hints(both(real, real)) == both(real, real)
+        assert _without_hints(both(both(real, hint), real)) == both(real, real)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import BrowserContext, sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 from tests.report.picture import Picture
 
@@ -24,21 +24,23 @@ TIMEOUT_MILLISECONDS = 120_000
 class BrowserThread:
     def __init__(self) -> None:
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="browser")
-        self.context: BrowserContext = self.run(self._start)
+        self.page: Page = self.run(self._start)
 
     def run(self, action: Callable[..., Any], *arguments: Any) -> Any:
         return self._executor.submit(action, *arguments).result()
 
-    def _start(self) -> BrowserContext:
+    def _start(self) -> Page:
         self._playwright = sync_playwright().start()
         self._browser = self._playwright.chromium.launch(
             executable_path=CHROMIUM,
             args=["--no-sandbox", "--disable-background-networking", "--disable-dev-shm-usage"],
+            # The runtime of the sanitizers is for Python alone.
+            env={name: value for name, value in os.environ.items() if name != "LD_PRELOAD"},
             timeout=TIMEOUT_MILLISECONDS,
         )
-        context = self._browser.new_context(viewport={"width": 1200, "height": 900})
-        context.set_default_timeout(TIMEOUT_MILLISECONDS)
-        return context
+        page = self._browser.new_page(viewport={"width": 1200, "height": 900})
+        page.set_default_timeout(TIMEOUT_MILLISECONDS)
+        return page
 
     def _stop(self) -> None:
         self._browser.close()
@@ -72,19 +74,18 @@ OpenPage = Callable[..., Picture]
 
 @pytest.fixture
 def open_page(browser_thread: BrowserThread) -> Iterator[OpenPage]:
-    """Open a report in a new tab; afterwards, nothing may have gone wrong in it."""
+    """Open a report; afterwards, nothing may have gone wrong in it."""
     opened: list[Picture] = []
 
-    def open_one(path: str | Path, color_scheme: Literal["light", "dark"] = "light") -> Picture:
-        page = browser_thread.context.new_page()
-        page.emulate_media(color_scheme=color_scheme)
-        picture = Picture(page, Path(path))
+    def open_one(path: Path, color_scheme: Literal["light", "dark"] = "light") -> Picture:
+        browser_thread.page.emulate_media(color_scheme=color_scheme)
+        picture = Picture(browser_thread.page, path)
         opened.append(picture)
         picture.load()
         return picture
 
     yield open_one
     for picture in opened:
-        browser_thread.run(picture.page.close)
+        browser_thread.run(picture.leave)
         assert picture.problems == []
         assert picture.requests == [picture.url]

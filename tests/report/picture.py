@@ -6,16 +6,17 @@ import base64
 import gzip
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from playwright.sync_api import Page, Request
+from playwright.sync_api import Dialog, Page, Request
 
 from tests.io_pattern.recording import Range
 
-# A page is settled when what was asked of it has been drawn.
-_TWO_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+# What was asked of the page before is drawn in the same frame, or was in an earlier one.
+_ONE_FRAME = "new Promise(done => requestAnimationFrame(done))"
 
 
 class Picture:
@@ -26,14 +27,28 @@ class Picture:
         self.url = path.absolute().as_uri()
         self.problems: list[str] = []
         self.requests: list[str] = []
-        page.on("console", lambda message: self.problems.append(message.text))
-        page.on("pageerror", lambda error: self.problems.append(str(error)))
-        page.on("dialog", lambda dialog: self.problems.append(f"dialog: {dialog.message}"))
-        page.on("request", self._note_request)
+        self._listeners: dict[Any, Callable[[Any], None]] = {
+            "console": lambda message: self.problems.append(message.text),
+            "pageerror": lambda error: self.problems.append(str(error)),
+            "dialog": self._note_dialog,
+            "request": self._note_request,
+        }
+        for event, listener in self._listeners.items():
+            page.on(event, listener)
+
+    def leave(self) -> None:
+        """Close the page, and with it what it still had to say."""
+        self.page.goto("about:blank")
+        for event, listener in self._listeners.items():
+            self.page.remove_listener(event, listener)
+
+    def _note_dialog(self, dialog: Dialog) -> None:
+        self.problems.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
 
     def _note_request(self, request: Request) -> None:
         # The icon stands in the page itself.
-        if not request.url.startswith("data:"):
+        if not request.url.startswith(("data:", "about:")):
             self.requests.append(request.url)
 
     def load(self) -> None:
@@ -41,7 +56,7 @@ class Picture:
         self.page.wait_for_selector("body[data-ready]")
 
     def settle(self) -> None:
-        self.page.evaluate(_TWO_FRAMES)
+        self.page.evaluate(_ONE_FRAME)
 
     def text(self, selector: str) -> str:
         return self.page.locator(selector).inner_text()

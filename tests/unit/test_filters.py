@@ -520,6 +520,55 @@ def test_a_row_group_without_rows_is_excluded() -> None:
     assert parsed([("x", "is null")]).excludes(lambda column: None, 0)
 
 
+@pytest.mark.parametrize(
+    ("statistics", "name", "literal", "expected"),
+    [
+        (statistics_with(5, 9, I32), ">=", 5, True),
+        (statistics_with(5, 9, I32), ">", 5, False),
+        (statistics_with(5, 9, I32), "<", 9.5, True),
+        (statistics_with(5, 9, I32), "<=", 8, False),
+        (statistics_with(5, 9, I32, 1), "<", 10, False),
+        (statistics_with(5, 5, I32), "==", 5, True),
+        (statistics_with(5, 6, I32), "in", [5, 6], False),
+        (statistics_with(5, 9, I32), "!=", 10, True),
+        (statistics_with(5, 9, I32), "not in", [4, 10], True),
+        (statistics_with(5, 9, I32), "not in", [4, 7], False),
+        (statistics_with(5, 9, I32), "is not null", None, True),
+        (statistics_with(5, 9, I32, 1), "is not null", None, False),
+        (ColumnStatistics(10, 10), "is null", None, True),
+        (ColumnStatistics(0, 10), ">", 1, False),
+        # A NaN may hide among floats.
+        (statistics_with(5.0, 9.0, F64), ">", 1, False),
+        (statistics_with(5.0, 9.0, F64), "!=", 1, True),
+        (None, ">", 1, False),
+        (None, "not in", [], True),
+    ],
+)
+def test_covers(
+    statistics: ColumnStatistics | None, name: str, literal: object, expected: bool
+) -> None:
+    assert parsed([("x", name, literal)]).covers(lambda column: statistics, 10) is expected
+
+
+def test_one_certain_alternative_covers() -> None:
+    statistics = {"x": statistics_with(5, 9, I32)}
+    certain, open_question = ("x", ">", 4), ("y", "==", 1)
+    assert parsed([[open_question], [certain]]).covers(statistics.get, 10)
+    assert not parsed([certain, open_question]).covers(statistics.get, 10)
+
+
+@pytest.mark.parametrize(
+    ("filters", "text"),
+    [
+        ([("a", ">", 5), ("b", "=", "x")], "a > 5 and b == 'x'"),
+        ([[("a", "in", [1, None])], [("b", "is null")]], "(a in [1, None]) or (b is null)"),
+        ([("a", "==", pa.scalar(5))], "a == 5"),
+    ],
+)
+def test_a_filter_as_text(filters: object, text: str) -> None:
+    assert str(parsed(filters)) == text
+
+
 # Against a plain-Python evaluation in three-valued logic
 
 
@@ -762,6 +811,8 @@ def check(
     }
     if found.excludes(statistics.get, num_rows):
         assert not any(expected)
+    if found.covers(statistics.get, num_rows):
+        assert all(expected)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.arrow_type))

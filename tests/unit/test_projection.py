@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import time
 from bisect import bisect_left
 
 import numpy as np
 import pytest
 
+from pymosaic import projection
 from pymosaic.errors import ColumnNotFoundError, InvalidOptionError
 from pymosaic.projection import ColumnCatalog, Positions, resolve_columns
 
@@ -158,9 +158,7 @@ def test_exact_names_take_one_call(wide: Catalog) -> None:
     wide.find_many_calls = 0
     wide.scanned.clear()
     names = [f"sensor_z_{i:05d}" for i in range(10_000)]
-    started = time.perf_counter()
     positions = resolve_columns(names, wide)
-    assert time.perf_counter() - started < 0.5
     assert positions.tolist() == list(range(75_000, 85_000))
     assert (wide.find_many_calls, wide.scanned) == (1, [])
 
@@ -236,10 +234,21 @@ def test_short_typing_error_among_100_000_columns() -> None:
     assert "'temp'" in failure(["tmep"], catalog)
 
 
-def test_error_is_quick_at_100_000_columns(wide: Catalog) -> None:
-    started = time.perf_counter()
+def test_many_missing_names_are_not_each_compared_with_100_000(
+    wide: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = []
+    rank = projection._rank
+
+    def counted(wanted: str, name: str) -> tuple[float, bool, str]:
+        compared.append(name)
+        return rank(wanted, name)
+
+    monkeypatch.setattr(projection, "_rank", counted)
+    wide.scanned.clear()
     failure([f"sensro_v_{i:05d}_{'long' * 20}" for i in range(10_000)], wide)
-    assert time.perf_counter() - started < 2  # 0.2 s on an idle machine
+    assert 0 < len(compared) < 10_000
+    assert len(wide.scanned) <= 1
 
 
 def test_error_looks_near_the_prefix_in_a_huge_file(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -457,7 +457,7 @@ class TestLocalFaults:
     def test_a_full_disk_leaves_nothing(self, target, monkeypatch):
         with open("/dev/full", "wb", buffering=0) as full:
             sink: Any = open_sink(target)
-            os.dup2(full.fileno(), sink._descriptor)
+            os.dup2(full.fileno(), sink._temporary.number)
             sink.write(NEW)
             with pytest.raises(OSError, match="No space left"):
                 sink.commit()
@@ -487,7 +487,7 @@ class TestLocalFaults:
 
     def test_the_descriptor_is_not_inherited_by_programs(self, target):
         sink: Any = open_sink(target)
-        assert not os.get_inheritable(sink._descriptor)
+        assert not os.get_inheritable(sink._temporary.number)
         sink.abort()
 
     def test_an_abort_survives_a_temporary_file_that_is_gone(self, target):

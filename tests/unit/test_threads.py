@@ -20,14 +20,10 @@ from pymosaic.threads import ordered_map, split_evenly
 
 
 @pytest.fixture
-def four_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As on a machine with four processors; the pool of other tests is left alone."""
-    monkeypatch.setattr(threads, "_pool", None)
+def four_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine with four processors; the pools of other tests are left alone."""
+    monkeypatch.setattr(threads, "_pools", {})
     monkeypatch.setattr(threads, "num_threads", lambda: 4)
-    yield
-    pool = threads._pool
-    assert pool is not None
-    pool.shutdown()
 
 
 def test_there_are_as_many_threads_as_arrow_uses() -> None:

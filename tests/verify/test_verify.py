@@ -158,6 +158,11 @@ class TestGoesOnAfterAFault:
         assert [m for m in messages if "does not lie before" in m]
         assert [m for m in messages if "shares 5 bytes" in m]
 
+    def test_but_not_without_a_footer(self) -> None:
+        assert [f.structure for f in pymosaic.verify(b"")] == ["footer"]
+        assert [f.structure for f in pymosaic.verify(bytes(31))] == ["footer"]
+        assert [f.structure for f in pymosaic.verify(bytes(32))] == ["footer", "footer"]
+
     def test_but_not_without_a_schema(self) -> None:
         data = file_of(TABLE)
         schema_offset = int.from_bytes(data[-24:-16], "big")
@@ -268,6 +273,15 @@ class TestProgress:
         assert calls[-1] == (len(data), len(data), "bytes")
         assert [done for done, _, _ in calls] == sorted(done for done, _, _ in calls)
         assert len(calls) == 6
+
+    def test_never_goes_beyond_the_end(self) -> None:
+        two = schema(("a", INTEGER), ("b", INTEGER), num_buckets=2)
+        index = row_group(2, entry(0, 0, 500, 500), entry(1, 0, 500, 500))
+        data = forge(bytes(500), two, index, num_buckets=2)
+        calls: list[int] = []
+        pymosaic.verify(data, progress=lambda done, total, unit: calls.append(done))
+        assert calls == sorted(calls)
+        assert calls[-1] == len(data)
 
     def test_may_end_the_work(self) -> None:
         def cancel(done: int, total: int | None, unit: str) -> None:

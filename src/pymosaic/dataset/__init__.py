@@ -5,13 +5,18 @@ The package is called like the function ``pymosaic.dataset``, and is it: calling
 
 import sys
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from pymosaic.dataset.dataset import dataset as _open_dataset
+if TYPE_CHECKING:
+    from pymosaic.dataset.dataset import Dataset
 
 
 class _Package(ModuleType):
     # Python binds an imported package to its name in the parent, over the function of that name.
-    __call__ = staticmethod(_open_dataset)
+    def __call__(self, *arguments: Any, **options: Any) -> "Dataset":
+        from pymosaic.dataset.dataset import dataset
+
+        return dataset(*arguments, **options)
 
 
 sys.modules[__name__].__class__ = _Package

@@ -18,6 +18,7 @@ import json
 import os
 import random
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 
 from pymosaic.dataset.records import RECORDS_DIRECTORY, record_path
@@ -86,9 +87,10 @@ class Claim:
         with suppress(Exception):  # it becomes void by itself
             self._storage.delete(self._path)
 
-    def check(self) -> None:
-        """Raise if the claim is too old to publish under it."""
-        if time.monotonic() - self._since > _HOLD_SECONDS:
+    def check(self, entries: Iterable[Entry]) -> None:
+        """Raise if the claim is too old to publish under it, or not in a listing any more."""
+        gone = all(entry.path != self._path for entry in entries)
+        if gone or time.monotonic() - self._since > _HOLD_SECONDS:
             raise CommitConflictError(
                 f"{self._storage.name}: looking at the dataset took over {_HOLD_SECONDS:.0f} "
                 "seconds, and others may have changed it meanwhile"
@@ -99,6 +101,8 @@ class Claim:
         entries = self._storage.list_files(RECORDS_DIRECTORY, recursive=False)
         claims = [entry for entry in entries if entry.path.endswith(_SUFFIX)]
         mine = next((entry for entry in claims if entry.path == self._path), None)
+        if mine is None:
+            return self._job  # somebody took it for void
         for entry in claims:
             if entry is mine:
                 continue
@@ -125,7 +129,7 @@ class Claim:
         return False
 
 
-def _is_older(entry: Entry, mine: Entry | None) -> bool:
-    if mine is None or mine.modified is None or entry.modified is None:
+def _is_older(entry: Entry, mine: Entry) -> bool:
+    if mine.modified is None or entry.modified is None:
         return False
     return mine.modified - entry.modified > _VOID_SECONDS

@@ -103,7 +103,12 @@ class WriteJob:
         if mode not in _MODES:
             raise InvalidOptionError(f"mode must be one of {', '.join(_MODES)}, got {mode!r}")
         storage = base if isinstance(base, Storage) else open_storage(base, filesystem)
-        job = cls(uuid.uuid4().hex, storage, mode)
+        if "=" in storage.base.rpartition("/")[2]:
+            # Readers of the dataset would not find the records there.
+            raise InvalidOptionError(
+                f"{storage.name} looks like a partition of a dataset: give the dataset's directory"
+            )
+        job = cls(uuid.uuid4().hex, storage.absolute(), mode)
         if mode != "append":
             job._check_replaceable(take_snapshot(storage).files)
         storage.make_directory(RECORDS_DIRECTORY)
@@ -175,15 +180,15 @@ class WriteJob:
         if self.staged:
             prefix = f"{STAGING_DIRECTORY}/{self.id}"
             self.storage.move_many((f"{prefix}/{path}", path) for path in adds)
-            self.storage.sync({path.rpartition("/")[0] for path in adds})
+            self.storage.sync(_directories_of(adds))
         with ExitStack() as stack:
             claim = None
             if self.mode != "append" or removes:
                 claim = stack.enter_context(Claim(self.storage, self.id))
                 removes = self._check_removes(removes)
-            self._check_alive()
+            entries = self._check_alive()
             if claim is not None:
-                claim.check()
+                claim.check(entries)
             record = JobRecord(frozenset(adds), removes)
             self._publish(record)
         self._tidy(record)
@@ -222,12 +227,15 @@ class WriteJob:
     def _list_records(self) -> list[Entry]:
         return self.storage.list_files(RECORDS_DIRECTORY, recursive=False)
 
-    def _check_alive(self) -> None:
-        if self._records(self._list_records()) != {"pending"}:
+    def _check_alive(self) -> list[Entry]:
+        """List all records, among which this job must be pending."""
+        entries = self._list_records()
+        if self._records(entries) != {"pending"}:
             raise MosaicError(
                 f"{self.storage.name}: job {self.id} cannot commit: it was committed, aborted or "
                 "vacuumed before"
             )
+        return entries
 
     def _check_replaceable(self, files: Iterable[Entry]) -> None:
         paths = [entry.path for entry in files]
@@ -281,6 +289,16 @@ class WriteJob:
     def _remove_empty_base(self) -> None:
         self.storage.remove_empty(RECORDS_DIRECTORY)
         self.storage.remove_empty("")
+
+
+def _directories_of(paths: Iterable[str]) -> list[str]:
+    """All directories above files, the base included."""
+    found = {""}
+    for path in paths:
+        while directory := path.rpartition("/")[0]:
+            found.add(directory)
+            path = directory
+    return sorted(found)
 
 
 def _some(paths: list[str]) -> str:

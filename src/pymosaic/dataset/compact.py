@@ -247,7 +247,9 @@ def _options_of(
             if file.num_columns > num_columns:
                 num_buckets, num_columns = file.num_buckets, file.num_columns
             if file.num_row_groups:
-                statistics.update(file.statistics(0))
+                # Names alone: not every value of an old file is one that Python has.
+                positions = [entry[0] for entry in file._parts.index.statistics(0)]
+                statistics.update(map(file._parts.catalog.name, positions))
     # A column that was widened may have become of a type that has none.
     catalog = catalog_from_arrow(schema, 1)
     options: dict[str, Any] = {

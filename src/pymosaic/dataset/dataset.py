@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pymosaic.dataset.discovery import DataFile, DatasetSource, discover
+from pymosaic.dataset.arrow_dataset import ArrowDataset
+from pymosaic.dataset.discovery import DataFile, DatasetSource, Discovery, discover
 from pymosaic.dataset.heads import FileHead, HeadStore
 from pymosaic.dataset.partitioning import partition_schema, typed_partition
 from pymosaic.dataset.scan import Scan
@@ -25,12 +26,16 @@ from pymosaic.projection import resolve_columns
 
 __all__ = ["Dataset", "dataset"]
 
+_ATTEMPTS = 5
 
-class Dataset:
+
+class Dataset(ArrowDataset):
     """Mosaic files read as one table; made by :func:`pymosaic.dataset`.
 
     Columns are united by name: one that a file lacks is null there, and types that differ are
     widened where that loses nothing.
+
+    It is a ``pyarrow.dataset.Dataset`` as well, so that DuckDB and others can query it.
     """
 
     def __init__(
@@ -43,6 +48,7 @@ class Dataset:
         on_error: str = "raise",
         limits: Limits | None = None,
     ) -> None:
+        super().__init__()
         if partitioning not in ("hive", None):
             raise InvalidOptionError(f"partitioning must be 'hive' or None, got {partitioning!r}")
         if on_error not in ("raise", "skip"):
@@ -53,15 +59,9 @@ class Dataset:
             raise InvalidOptionError(f"limits must be a pymosaic.Limits, got {limits!r}")
         self._limits = Limits() if limits is None else limits
         self._on_error = on_error
-        found = discover(source, filesystem, partitioning == "hive")
-        self._filesystem = found.filesystem
-        self._base = found.base
-        self._heads = HeadStore(found.filesystem, self._limits)
-        self._catalog: Catalog | None = None
-        files = list(found.files)
-        united: pa.Schema | None = None
-        if schema is None or on_error == "skip":
-            files, united = self._open_all(files, schema is None)
+        found, files, united = self._find(
+            source, filesystem, partitioning == "hive", schema is None
+        )
         if not files and schema is None:
             raise DatasetError(
                 f"{found.base} has no Mosaic files; pass schema= to read it as an empty table"
@@ -75,7 +75,30 @@ class Dataset:
             )
             for file in files
         ]
-        self._schema = self._complete_schema(united if schema is None else schema, schema is None)
+        if schema is None:
+            self._schema = self._with_partitions(united)
+        else:
+            self._schema = self._given(schema)
+        self._catalog: Catalog | None = None
+
+    def _find(
+        self, source: DatasetSource, filesystem: object, hive: bool, with_schema: bool
+    ) -> tuple[Discovery, list[DataFile], pa.Schema | None]:
+        """Files, and their united schema if it is wanted."""
+        for attempt in range(_ATTEMPTS):
+            found = discover(source, filesystem, hive)
+            self._filesystem = found.filesystem
+            self._base = found.base
+            self._heads = HeadStore(found.filesystem, self._limits)
+            if not with_schema and self._on_error == "raise":
+                break
+            try:
+                return found, *self._open_all(list(found.files), with_schema)
+            except FileNotFoundError:
+                # Replaced since they were listed: another listing shows the files that did.
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        return found, list(found.files), None
 
     def _open_all(
         self, files: list[DataFile], with_schema: bool
@@ -99,20 +122,22 @@ class Dataset:
             pass
         return good, None
 
-    def _complete_schema(self, schema: pa.Schema, append: bool) -> pa.Schema:
-        """The schema with partition columns; those that were found come last."""
-        if not append:
-            missing = [x for x in self._partition_schema if schema.get_field_index(x.name) < 0]
-            for item in missing:
-                schema = schema.append(item)
-            return schema
+    def _with_partitions(self, schema: pa.Schema) -> pa.Schema:
+        """The columns of files, then those of directories, which win where both have a name."""
         names = set(self._partition_schema.names)
-        if not names:
-            return schema
         if names.intersection(schema.names):
             schema = pa.schema([item for item in schema if item.name not in names])
         for item in self._partition_schema:
             schema = schema.append(item)
+        return schema
+
+    def _given(self, schema: pa.Schema) -> pa.Schema:
+        """The schema that a user gave, with partition columns where they stand in it, or last."""
+        schema = schema.remove_metadata()
+        for item in self._partition_schema:
+            if schema.get_field_index(item.name) < 0:
+                schema = schema.append(item)
+        catalog_from_arrow(schema, 1)  # refuses names and types that cannot be
         return schema
 
     @property
@@ -149,6 +174,9 @@ class Dataset:
             sizes.append(file.size if head is None else head.size)
         return sum(size or 0 for size in sizes)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.__dict__ | {"_catalog": None},)
+
     def __repr__(self) -> str:
         partitions = f", by {', '.join(self.partition_columns)}" if self.partition_columns else ""
         return (
@@ -172,6 +200,14 @@ class Dataset:
             Rows to keep, as in :func:`pymosaic.read_table`; partition columns may be among them.
         limit : int, optional
             How many rows to read at most.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"age": [31, 52], "name": ["Ann", "Bo"]}), "p.mosaic")
+        >>> people = pymosaic.dataset("p.mosaic")
+        >>> people.scan(columns=["name"], filters=[("age", ">", 40)]).to_table().to_pydict()
+        {'name': ['Bo']}
         """
         if limit is not None and (
             not isinstance(limit, Integral) or isinstance(limit, bool) or limit < 0
@@ -200,6 +236,13 @@ class Dataset:
 
         Without filters no data is read; with filters, the filter's columns of those row groups
         for which partition values and statistics do not decide.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"age": [31, 52]}), "ages.mosaic", statistics=["age"])
+        >>> pymosaic.dataset("ages.mosaic").count_rows([("age", ">", 20)])
+        2
         """
         return self.scan([], filters).count_rows()
 
@@ -221,6 +264,13 @@ class Dataset:
                 raise head
             else:
                 warn_skipped(head, "a file")
+
+
+def _restored(state: dict[str, Any]) -> Dataset:
+    dataset = Dataset.__new__(Dataset)
+    ArrowDataset.__init__(dataset)
+    dataset.__dict__.update(state)
+    return dataset
 
 
 def dataset(

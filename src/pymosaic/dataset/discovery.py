@@ -23,9 +23,7 @@ from pymosaic.source import Location, resolve_location
 
 __all__ = ["DataFile", "DatasetSource", "Discovery", "discover"]
 
-DatasetSource: TypeAlias = (
-    str | os.PathLike[str] | list[str | os.PathLike[str]] | tuple[str | os.PathLike[str], ...]
-)
+DatasetSource: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 _WILDCARD = re.compile(r"[*?\[]")
 
@@ -51,7 +49,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What was found: files by path, the file system that they are in, and their base."""
+    """What was found: files, the file system that they are in, and their base."""
 
     files: tuple[DataFile, ...]
     filesystem: Any
@@ -59,7 +57,7 @@ class Discovery:
 
 
 def discover(source: DatasetSource, filesystem: object, hive: bool) -> Discovery:
-    """Find the files that ``source`` means; each appears once, in the order of paths.
+    """Find the files that ``source`` means; each appears once, those of an entry by their paths.
 
     Raises
     ------
@@ -79,9 +77,17 @@ def discover(source: DatasetSource, filesystem: object, hive: bool) -> Discovery
             )
         for file in _find(location, hive):
             found.setdefault(file.path, file)
-    files = tuple(found[path] for path in sorted(found))
-    base = first.path if len(locations) == 1 else os.path.commonpath([x.path for x in locations])
-    return Discovery(files, first.filesystem, base)
+    base = _common_base([location.path for location in locations])
+    return Discovery(tuple(found.values()), first.filesystem, base.rstrip("/") or base)
+
+
+def _common_base(paths: list[str]) -> str:
+    if len(paths) == 1:
+        return paths[0]
+    try:
+        return os.path.commonpath(paths)
+    except ValueError:  # relative paths among absolute ones
+        return os.path.commonpath([os.path.abspath(path) for path in paths])
 
 
 def _check_source(source: DatasetSource) -> list[str | os.PathLike[str]]:
@@ -102,12 +108,12 @@ def _find(location: Location, hive: bool) -> list[DataFile]:
             return _list_directory(location, location.path, hive)
         if os.path.lexists(location.path):
             return [_single(location.path, hive)]
-    elif location.path.endswith(".mosaic") and _is_file(location):
-        return [_single(location.path, hive)]
     wildcard = _WILDCARD.search(location.path)
     if wildcard is not None:
         return _list_matches(location, location.path, wildcard.start(), hive)
     if location.filesystem is not None:
+        if location.path.endswith(".mosaic") and _is_file(location):
+            return [_single(location.path, hive)]
         files = _list_directory(location, location.path, hive)
         if files or not _is_file(location):
             return files

@@ -112,6 +112,11 @@ class FileColumns:
             if field.name not in self._reinterpreted
         }
 
+    @cached_property
+    def null_width(self) -> int:
+        """Bytes per row that columns which are not in the file take, about."""
+        return _NULL_WIDTH * len(self._sources_and_nulls[1])
+
     def adapt(self, batch: pa.RecordBatch, path: str) -> pa.RecordBatch:
         """A batch of :attr:`selection`, as one of the wanted schema."""
         if self._is_same:
@@ -127,16 +132,11 @@ class FileColumns:
         return self._rearrange(batch)
 
     def _cast(self, batch: pa.RecordBatch, path: str) -> pa.RecordBatch:
-        own = batch.columns
-        columns = [own[source] if source >= 0 else None for source in self._source.tolist()]
+        sources, null_types = self._sources_and_nulls
+        own = [*batch.columns, *(pa.nulls(batch.num_rows, item) for item in null_types)]
+        columns = [own[source] for source in sources]
         for place in self._casts:
             columns[place] = _cast(columns[place], self._schema.field(place), path)
-        nulls: dict[pa.DataType, pa.Array] = {}
-        for place in np.flatnonzero(self._source < 0).tolist():
-            arrow_type = self._schema.field(place).type
-            if arrow_type not in nulls:
-                nulls[arrow_type] = pa.nulls(batch.num_rows, arrow_type)
-            columns[place] = nulls[arrow_type]
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
     @cached_property
@@ -162,6 +162,9 @@ class FileColumns:
         batch._export_to_c(structure.ctypes.data)
         return pa.RecordBatch._import_from_c(structure.ctypes.data, self._schema)
 
+
+# The widest null, with its bit of validity: a decimal.
+_NULL_WIDTH = 17
 
 # struct ArrowArray of the Arrow C data interface: ten fields of eight bytes.
 _ARROW_ARRAY_WORDS = 10

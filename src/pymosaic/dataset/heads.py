@@ -46,7 +46,7 @@ BROKEN_FILE = (CorruptFileError, LimitExceededError, UnsupportedFeatureError)
 
 # What a catalog takes, about.
 _BYTES_PER_COLUMN = 100
-_MAX_CACHED_COLUMNS = 1_000_000
+_MAX_CACHED_BYTES = 128 << 20
 _MAX_KEPT_BYTES = 256 << 20
 _REMOTE_OPENERS = 32
 
@@ -56,14 +56,14 @@ class CatalogCache:
 
     Parameters
     ----------
-    max_columns : int
-        How many columns all catalogs may have together; one is kept whatever its width.
+    max_bytes : int
+        What catalogs and blocks may take together; one is kept whatever its size.
     """
 
-    def __init__(self, max_columns: int = _MAX_CACHED_COLUMNS) -> None:
-        self._max_columns = max_columns
+    def __init__(self, max_bytes: int = _MAX_CACHED_BYTES) -> None:
+        self._max_bytes = max_bytes
         self._catalogs: OrderedDict[tuple[bool, Limits, bytes], Catalog] = OrderedDict()
-        self._num_columns = 0
+        self._bytes = 0
         self._lock = threading.Lock()
         self.parsed = 0
 
@@ -79,11 +79,15 @@ class CatalogCache:
             catalog = schema_block.parse(block, compressed, limits)
             self.parsed += 1
             self._catalogs[key] = catalog
-            self._num_columns += catalog.num_nodes
-            while self._num_columns > self._max_columns and len(self._catalogs) > 1:
-                _, dropped = self._catalogs.popitem(last=False)
-                self._num_columns -= dropped.num_nodes
+            self._bytes += _weight(block, catalog)
+            while self._bytes > self._max_bytes and len(self._catalogs) > 1:
+                (_, _, dropped_block), dropped = self._catalogs.popitem(last=False)
+                self._bytes -= _weight(dropped_block, dropped)
             return catalog
+
+
+def _weight(block: bytes, catalog: Catalog) -> int:
+    return len(block) + _BYTES_PER_COLUMN * catalog.num_nodes
 
 
 # One for the process: tasks of a cluster come one by one, and mostly want the same schema.

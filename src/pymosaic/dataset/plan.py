@@ -177,21 +177,20 @@ class BucketShares:
     """How much of each bucket a set of columns needs."""
 
     def __init__(self, catalog: Catalog, selections: Sequence[npt.NDArray[np.int64]]) -> None:
-        self.num_buckets = catalog.num_buckets
         positions = np.unique(np.concatenate(selections))
-        buckets = positions * self.num_buckets // max(1, catalog.num_columns)
-        wanted = np.bincount(buckets, minlength=self.num_buckets)
-        starts = np.arange(self.num_buckets + 1, dtype=np.int64) * catalog.num_columns
-        sizes = np.diff(-(-starts // self.num_buckets))
-        self._wanted = wanted > 0
-        self._share = wanted / np.maximum(sizes, 1)
+        # Of a file's buckets, of which it may claim billions, only the wanted ones are looked at.
+        self._buckets, wanted = np.unique(
+            positions * catalog.num_buckets // max(1, catalog.num_columns), return_counts=True
+        )
+        starts = -(-self._buckets * catalog.num_columns // catalog.num_buckets)
+        stops = -(-(self._buckets + 1) * catalog.num_columns // catalog.num_buckets)
+        self._share = wanted / (stops - starts)
 
     def measure(self, head: FileHead, row_group: int) -> tuple[int, int]:
         """Number of buckets and compressed bytes to read from a row group."""
-        compressed, raw = head.index.bucket_sizes(row_group, self.num_buckets)
-        stored = self._wanted & (compressed > 0)
+        compressed, raw = head.index.bucket_sizes(row_group, self._buckets)
         share = np.where(raw == 0, self._share, 1.0)
-        return int(stored.sum()), int(np.ceil(compressed * share)[stored].sum())
+        return int(np.count_nonzero(compressed)), int(np.ceil(compressed * share).sum())
 
 
 def plan_file(

@@ -24,8 +24,9 @@ Names with a leading ``_`` or ``.`` are hidden, directories with all that is in 
 ``key=value`` directory may begin with ``_``.
 
 A job's state only moves forward, and the record of a job that wrote files under final names stays
-for long after it ended. So a listing of files between two equal listings of records shows all
-files of every job that had published, and whatever else it shows is known to be hidden.
+for long after it ended. So a listing of files between two listings of records shows all files of
+every job that had published at the first, unless one has replaced files since, which the second
+shows; and whatever else it shows is of jobs that one of them knows.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ import json
 import re
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pymosaic.dataset.storage import Entry, Storage
 from pymosaic.errors import CorruptFileError, LimitExceededError, MosaicError
@@ -60,9 +61,8 @@ _VERSION = 1
 _DATA_FILE = re.compile(r"part-.+-([0-9a-f]{32})-[0-9]+\.mosaic")
 _RECORD = re.compile(r"([0-9a-f]{32})\.(pending|replacing\.json|committed\.json|aborted)")
 _PUBLISHED = ("replacing.json", "committed.json")
+_ID_LENGTH = 32
 _MAX_RECORD_BYTES = 256 << 20
-# A listing of up to this many names is one answer of an object store.
-_PAGE = 1000
 _ATTEMPTS = 100
 _LONGEST_WAIT = 0.5
 
@@ -226,49 +226,77 @@ def list_record_names(storage: Storage) -> frozenset[str]:
     return frozenset(name for name in names if parse_record_name(name) is not None)
 
 
-def _list_everything(storage: Storage) -> tuple[frozenset[str], list[Entry], bool]:
-    """Record names, files that are not hidden by name, and whether the names need a second look."""
-    if not storage.one_listing:
-        names = list_record_names(storage)
-        return names, storage.list_files(skip=is_hidden), True
+def _list_everything(storage: Storage) -> tuple[frozenset[str], list[Entry]]:
+    """Record names, and files that are not hidden by name, in one listing."""
     entries = storage.list_files()
     names = frozenset(
         name
         for directory, _, name in (entry.path.rpartition("/") for entry in entries)
         if directory == RECORDS_DIRECTORY and parse_record_name(name) is not None
     )
-    files = [entry for entry in entries if not is_hidden(entry.path)]
-    return names, files, bool(names) or len(entries) > _PAGE
+    return names, [entry for entry in entries if not is_hidden(entry.path)]
 
 
 def take_snapshot(storage: Storage) -> Snapshot:
     """The files of a dataset, as of one moment, whatever jobs do meanwhile.
 
-    Where there are no records, an object store is asked once. Otherwise records are read, and
-    listed again after the files; if they changed, all begins anew. An object store lists records
-    and files in one go, in the order of names, so that some files are listed before the records.
-    What does not fit these, a published file that is missing or one that was deleted, then came
-    in between, and all begins anew; unless it is the same again, since people may delete published
-    files and use the names of deleted ones.
+    The moment is that of a listing of records, which files are listed after, and records again: a
+    job that began or published in between is hidden, and one that replaced files makes it all begin
+    anew. Where there are no records, an object store is asked once. Otherwise it is asked for
+    records and files in one go first. Some files are then listed before the records, and what does
+    not fit these came in between: then, too, it begins anew, now with the records first.
     """
-    doubtful: frozenset[str] = frozenset()
+    names: frozenset[str] | None = None
     for attempt in range(_ATTEMPTS):
-        names, entries, unsure = _list_everything(storage)
+        ordered = names is not None or not storage.one_listing
+        if not ordered:
+            names, entries = _list_everything(storage)
+            if not names and len(entries) <= storage.names_at_once:
+                return _snapshot(Records(), entries)
+        else:
+            names = list_record_names(storage) if names is None else names
+            entries = storage.list_files(skip=is_hidden)
+        assert names is not None
         try:
             records = load_records(storage, names)
+            after = list_record_names(storage)
+            begun = _jobs_begun_since(storage, records, after)
         except FileNotFoundError:
+            names = None  # a record has gone
             continue
-        if unsure and list_record_names(storage) != names:
-            time.sleep(min(_LONGEST_WAIT, 0.01 * attempt))
-            continue
-        files = [entry for entry in entries if records.is_visible(entry.path)]
-        visible = frozenset(entry.path for entry in files)
-        published = frozenset().union(*records.adds.values()) - records.removes - records.removed
-        misfits = (published - visible) | (visible & records.removed)
-        if misfits and misfits != doubtful:
-            doubtful = misfits
-            continue
-        return Snapshot(records, tuple(sorted(files, key=lambda entry: entry.path)))
+        if begun is not None:
+            records = replace(records, unpublished=records.unpublished | begun)
+            snapshot = _snapshot(records, entries)
+            if ordered or _fits(snapshot):
+                return snapshot
+        names = after
+        time.sleep(min(_LONGEST_WAIT, 0.01 * attempt))
     raise MosaicError(
-        f"{storage.name}: jobs began or ended during each of {_ATTEMPTS} listings; try again later"
+        f"{storage.name}: files were replaced during each of {_ATTEMPTS} listings; try again later"
     )
+
+
+def _snapshot(records: Records, entries: list[Entry]) -> Snapshot:
+    files = (entry for entry in entries if records.is_visible(entry.path))
+    return Snapshot(records, tuple(sorted(files, key=lambda entry: entry.path)))
+
+
+def _jobs_begun_since(
+    storage: Storage, records: Records, after: frozenset[str]
+) -> frozenset[str] | None:
+    """Jobs that have begun, or published, since records were listed; None if one replaced files."""
+    new = load_records(
+        storage,
+        [name for name in after - records.names if name[:_ID_LENGTH] not in records.adds],
+    )
+    if new.removes or new.removed:
+        return None
+    return new.unpublished | new.adds.keys()
+
+
+def _fits(snapshot: Snapshot) -> bool:
+    """Whether all published files are there, and none that was deleted."""
+    records = snapshot.records
+    visible = {entry.path for entry in snapshot.files}
+    published = frozenset().union(*records.adds.values()) - records.removes - records.removed
+    return published <= visible and visible.isdisjoint(records.removed)

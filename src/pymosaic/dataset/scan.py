@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pymosaic.dataset.binding import BoundFile, ColumnBinding
 from pymosaic.dataset.discovery import DataFile
 from pymosaic.dataset.heads import FileHead
 from pymosaic.dataset.plan import FilePlan, Piece, ScanPlan, Share, make_pieces, plan_file
-from pymosaic.dataset.scan_task import BoundFile, ColumnBinding, ScanTask
+from pymosaic.dataset.scan_task import ScanTask
+from pymosaic.errors import InvalidOptionError
 from pymosaic.kernels.arrow_export import MemoryBudget
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from pymosaic.dataset.dataset import Dataset
 
 __all__ = ["Scan"]
@@ -23,6 +28,11 @@ __all__ = ["Scan"]
 _PIECE_BYTES = 128 << 20
 _BATCH_ROWS = 65_536
 _WHOLE_ROW_GROUPS = 1 << 40
+
+
+def _check_positive(option: str, value: int) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise InvalidOptionError(f"{option} must be an int of at least 1, got {value!r}")
 
 
 class _Totals:
@@ -37,6 +47,22 @@ class Scan:
     """Columns and rows of a dataset; nothing is read before it is asked for.
 
     Made by :meth:`pymosaic.Dataset.scan`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic
+    >>> pymosaic.write_table(pa.table({"n": range(5), "text": ["x"] * 5}), "five.mosaic")
+    >>> scan = pymosaic.dataset("five.mosaic").scan(columns=["n"], filters=[("n", ">", 2)])
+    >>> print(scan.explain())
+    Scan of 1 of 2 columns in five.mosaic
+      filter: n > 2
+      files                    1 of               1  (0 pruned)
+      row groups               1 of               1  (0 pruned)
+      buckets                  1 of               2  (1 pruned)
+      bytes ...
+    >>> pieces = scan.plan().pieces
+    >>> [batch.to_pydict() for batch in scan.task().read(pieces)]
+    [{'n': [3, 4]}]
     """
 
     def __init__(self, dataset: Dataset, task: ScanTask, limit: int | None) -> None:
@@ -62,6 +88,7 @@ class Scan:
             A file of which more (compressed) bytes are wanted is cut into several pieces, a row
             group at least each.
         """
+        _check_positive("max_piece_bytes", max_piece_bytes)
         totals = _Totals()
         plans = [plan for plan in self._plan_files(totals) if plan.row_groups]
         pieces = tuple(make_pieces(plans, max_piece_bytes))
@@ -105,7 +132,16 @@ class Scan:
     def to_batches(
         self, batch_size: int = _BATCH_ROWS, use_threads: bool = True
     ) -> Iterator[pa.RecordBatch]:
-        """Read in batches, file by file in the order of paths, rows as they were written."""
+        """Read in batches, file by file in the order of :attr:`Dataset.files`.
+
+        Parameters
+        ----------
+        batch_size : int
+            Rows in a batch, at most.
+        use_threads : bool
+            Read ahead, and decode on several threads.
+        """
+        _check_positive("batch_size", batch_size)
         return self._batches(batch_size, use_threads, None)
 
     def _batches(
@@ -144,9 +180,24 @@ class Scan:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
-    def to_pandas(self, **options: Any) -> Any:
-        """Read everything into a pandas frame; options go to :meth:`pyarrow.Table.to_pandas`."""
-        return self.to_table().to_pandas(**options)
+    def to_pandas(
+        self,
+        index: str | Iterable[str] | None = None,
+        dtype_backend: str | None = None,
+        **options: Any,
+    ) -> pd.DataFrame:
+        """Read everything into a pandas frame.
+
+        Parameters
+        ----------
+        index, dtype_backend
+            As for :func:`pymosaic.read_pandas`.
+        **options
+            Go to :meth:`pyarrow.Table.to_pandas`.
+        """
+        from pymosaic.interop.pandas import table_to_frame
+
+        return table_to_frame(self.to_table(), index, dtype_backend, **options)
 
     def count_rows(self) -> int:
         """Count rows, without reading data where partition values and statistics decide."""

@@ -4,36 +4,34 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from pymosaic.dataset.file_columns import FileColumns, WantedColumns
+from pymosaic.dataset.binding import BoundFile, ColumnBinding
+from pymosaic.dataset.file_columns import FileColumns
 from pymosaic.dataset.heads import BROKEN_FILE, FileHead, HeadStore, open_parts, read_head
 from pymosaic.dataset.partitioning import Partition
-from pymosaic.dataset.plan import BucketShares, Piece, residual_filter, row_group_statistics
+from pymosaic.dataset.plan import Piece
 from pymosaic.dataset.read_ahead import read_ahead
-from pymosaic.errors import DatasetError, located
+from pymosaic.errors import DatasetError, LimitExceededError, located
 from pymosaic.filters import Filter
 from pymosaic.kernels.arrow_export import MemoryBudget
-from pymosaic.kernels.catalog import Catalog
 from pymosaic.limits import Limits
 from pymosaic.row_group_reader import FileParts, RowGroupReader
 from pymosaic.source import Source, open_source
-from pymosaic.statistics import ColumnStatistics
 from pymosaic.threads import num_threads
 
-__all__ = ["BoundFile", "ColumnBinding", "ScanTask", "warn_skipped"]
+__all__ = ["ScanTask", "warn_skipped"]
 
 _BATCH_ROWS = 65_536
 # Compressed bytes that may be on their way; decoded they are a few times as much.
 _AHEAD_BYTES = 64 << 20
 _REMOTE_READERS = 8
-# Catalogs and partitions that a scan is bound to at a time.
-_REMEMBERED_FILES = 64
+# The widest value of a partition column, text aside.
+_PARTITION_WIDTH = 16
 
 _Unit: TypeAlias = "tuple[_File, int]"
 _Outcome: TypeAlias = "pa.RecordBatch | Exception | None"
@@ -121,116 +119,6 @@ class ScanTask:
             reading.close()
 
 
-class BoundFile:
-    """A scan bound to the catalog and partition of a file.
-
-    Attributes
-    ----------
-    columns : FileColumns
-        The wanted columns that files have.
-    any_row : bool
-        Whether a row can pass the filter, as far as partition and missing columns tell.
-    row_filter : Filter or None
-        What is left to test.
-    tested : FileColumns or None
-        The columns that this looks at.
-    """
-
-    def __init__(self, task: ScanTask, columns: FileColumns, partition: Partition) -> None:
-        self.columns = columns
-        self.any_row, self.row_filter, self.tested = True, None, None
-        if task.row_filter is None:
-            return
-        constants = task.constants(partition)
-        catalog = columns.catalog
-        for field in task.filter_schema:
-            if field.name not in constants and catalog.find(field.name) < 0:
-                constants[field.name] = pa.scalar(None, field.type)
-        self.any_row, self.row_filter = residual_filter(task.row_filter, constants)
-        if self.row_filter is not None:
-            schema = pa.schema([task.filter_schema.field(x) for x in self.row_filter.columns])
-            self.tested = FileColumns(catalog, WantedColumns(schema), columns.path)
-
-    @cached_property
-    def shares(self) -> BucketShares:
-        """How much of each bucket must be read."""
-        positions = [self.columns.selection.positions]
-        if self.tested is not None:
-            positions.append(self.tested.selection.positions)
-        return BucketShares(self.columns.catalog, positions)
-
-    def excludes(self, head: FileHead, row_group: int) -> bool:
-        """Whether partition or statistics tell that no row of a row group passes."""
-        if not self.any_row:
-            return True
-        if self.row_filter is None:
-            return False
-        num_rows = head.index.row_count(row_group)
-        return self.row_filter.excludes(self._statistics(head, row_group), num_rows)
-
-    def covers(self, head: FileHead, row_group: int) -> bool:
-        """Whether partition or statistics tell that every row of a row group passes."""
-        if self.row_filter is None:
-            return self.any_row
-        num_rows = head.index.row_count(row_group)
-        return self.row_filter.covers(self._statistics(head, row_group), num_rows)
-
-    def _statistics(
-        self, head: FileHead, row_group: int
-    ) -> Callable[[str], ColumnStatistics | None]:
-        assert self.tested is not None
-        types = self.tested.ordered_types
-
-        def statistics(name: str) -> ColumnStatistics | None:
-            if name not in types:
-                return None
-            with located(head.name):
-                return row_group_statistics(head, row_group, name, types[name])
-
-        return statistics
-
-
-class ColumnBinding:
-    """Binds a scan to files; what files of one catalog share is worked out once."""
-
-    def __init__(self, task: ScanTask) -> None:
-        self._task = task
-        names = set(task.partition_schema.names)
-        schema = task.schema
-        if names.intersection(schema.names):
-            schema = pa.schema([item for item in schema if item.name not in names])
-        self._wanted = WantedColumns(schema)
-        self._columns: dict[Catalog, FileColumns] = {}
-        self._bound: dict[tuple[Catalog, Partition], BoundFile] = {}
-        self._passes: dict[Partition, bool] = {}
-        self._lock = threading.Lock()
-
-    def partition_passes(self, partition: Partition) -> bool:
-        """Whether the values of a partition leave a chance to the filter."""
-        if self._task.row_filter is None:
-            return True
-        passes = self._passes.get(partition)
-        if passes is None:
-            passes = residual_filter(self._task.row_filter, self._task.constants(partition))[0]
-            self._passes[partition] = passes
-        return passes
-
-    def bind(self, head: FileHead, partition: Partition, path: str) -> BoundFile:
-        """Find the scan's columns in a file."""
-        catalog = head.catalog
-        with self._lock:
-            bound = self._bound.get((catalog, partition))
-            if bound is None:
-                if len(self._bound) >= _REMEMBERED_FILES:
-                    self._bound.clear()
-                    self._columns.clear()
-                if catalog not in self._columns:
-                    self._columns[catalog] = FileColumns(catalog, self._wanted, path)
-                bound = BoundFile(self._task, self._columns[catalog], partition)
-                self._bound[catalog, partition] = bound
-            return bound
-
-
 class _File:
     """One piece while it is read; opened by the first of its row groups, closed by the last."""
 
@@ -303,6 +191,10 @@ class _Reading:
         self._use_threads = use_threads
         self._budget = budget
         self._files: dict[int, _File] = {}
+        places = {key: task.schema.get_field_index(key) for key in task.partition_schema.names}
+        # The wanted columns that come from directories, and where columns go once those are added.
+        self._added = {key: task.schema.field(place) for key, place in places.items() if place >= 0}
+        self._order = _order(len(task.schema), [places[key] for key in self._added])
 
     def units(self, pieces: Iterable[Piece]) -> Iterator[tuple[_Unit, int]]:
         """Row groups to read, each with what it weighs."""
@@ -341,25 +233,45 @@ class _Reading:
             batch = reader.read(bound.columns.selection)
         if mask is not None and mask.true_count < reader.num_rows:
             batch = batch.filter(mask)
+        self._check_size(batch.num_rows, bound.columns, file.piece)
         return self._complete(bound.columns.adapt(batch, path), file.piece.partition)
+
+    def _check_size(self, num_rows: int, columns: FileColumns, piece: Piece) -> None:
+        """Hold columns that are made up, not read, to the limit: a file may claim any row count."""
+        width = columns.null_width + sum(
+            _PARTITION_WIDTH + len(str(value))
+            for key, value in piece.partition
+            if key in self._added
+        )
+        limit = self.task.limits.max_row_group_bytes
+        if num_rows * width > limit:
+            raise LimitExceededError(
+                f"{num_rows} rows, with columns that the file lacks, take more than "
+                f"Limits.max_row_group_bytes ({limit})",
+                piece.path,
+                "row group",
+            )
 
     def _complete(self, batch: pa.RecordBatch, partition: Partition) -> pa.RecordBatch:
         """Add the columns that come from directories."""
-        schema = self.task.schema
-        if len(batch.schema) == len(schema):
-            return batch
         for key, value in partition:
-            place = schema.get_field_index(key)
-            if place >= 0:
-                item = schema.field(place)
-                batch = batch.append_column(
-                    item, pa.repeat(pa.scalar(value, item.type), batch.num_rows)
-                )
-        if batch.schema.names != schema.names:
-            batch = batch.select(schema.names)
-        return batch
+            field = self._added.get(key)
+            if field is not None:
+                array = pa.repeat(pa.scalar(value, field.type), batch.num_rows)
+                batch = batch.append_column(field, array)
+        return batch if self._order is None else batch.select(self._order)
 
     def close(self) -> None:
         """Close what is open."""
         for file in self._files.values():
             file.close()
+
+
+def _order(num_columns: int, last: list[int]) -> list[int] | None:
+    """How to select columns so that the last of them go to these places; None if they are there."""
+    kept = num_columns - len(last)
+    if last == list(range(kept, num_columns)):
+        return None
+    sources = dict(zip(last, range(kept, num_columns), strict=True))
+    others = iter(range(kept))
+    return [sources[place] if place in sources else next(others) for place in range(num_columns)]

@@ -72,11 +72,14 @@ def check_partition_columns(schema: pa.Schema, partition_by: Sequence[str]) -> p
 
 
 def _is_binary(data_type: pa.DataType) -> bool:
-    return (
-        pa.types.is_binary(data_type)
-        or pa.types.is_large_binary(data_type)
-        or pa.types.is_binary_view(data_type)
-        or pa.types.is_fixed_size_binary(data_type)
+    return any(
+        is_kind(data_type)
+        for is_kind in (
+            pa.types.is_binary,
+            pa.types.is_large_binary,
+            pa.types.is_binary_view,
+            pa.types.is_fixed_size_binary,
+        )
     )
 
 

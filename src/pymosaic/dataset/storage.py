@@ -26,7 +26,10 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 _PARALLEL_REQUESTS = 16
-_MOVE_ATTEMPTS = 10
+# What pyarrow and fsspec call file systems where a listing is one request, whatever the depth.
+_OBJECT_STORES = frozenset({"s3", "s3a", "gcs", "gs", "abfs", "abfss", "az"})
+_OBJECT_STORE_PAGE = 1000
+_ATTEMPTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +56,13 @@ class Storage(abc.ABC):
         Whether a file can be moved at no cost; object stores would copy it.
     one_listing : bool
         Whether one listing of everything is cheaper than one of a directory within.
+    names_at_once : int
+        How many names, at least, a listing gives as of one moment.
     """
 
     moves: bool = False
     one_listing: bool = True
+    names_at_once: int = 0
 
     def __init__(self, location: Location) -> None:
         self.name = location.name
@@ -65,6 +71,10 @@ class Storage(abc.ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
+
+    def absolute(self) -> Storage:
+        """The same directory, by a name that means it wherever this is unpickled."""
+        return self
 
     def full_path(self, path: str) -> str:
         """A path below the base, for functions that take ``filesystem`` too."""
@@ -153,6 +163,9 @@ class _LocalStorage(Storage):
     moves = True
     one_listing = False
 
+    def absolute(self) -> Storage:
+        return _LocalStorage(Location(self.name, os.path.abspath(self.base)))
+
     def list_files(
         self, directory: str = "", recursive: bool = True, skip: Callable[[str], bool] | None = None
     ) -> list[Entry]:
@@ -169,7 +182,7 @@ class _LocalStorage(Storage):
                 if skip is not None and skip(path):
                     continue
                 if item.is_dir():
-                    if recursive:
+                    if recursive and not _leads_upward(item):
                         pending.append(path)
                     continue
                 with suppress(FileNotFoundError):
@@ -177,17 +190,26 @@ class _LocalStorage(Storage):
                     entries.append(Entry(path, status.st_size, status.st_mtime))
         return entries
 
+    def write(self, path: str, data: bytes) -> None:
+        self._in_directory(path, lambda: super(_LocalStorage, self).write(path, data))
+
     def _delete(self, path: str) -> None:
         os.unlink(self.full_path(path))
 
     def _move(self, source: str, target: str) -> None:
-        for _ in range(_MOVE_ATTEMPTS):
-            # Another job may remove the directory again while it is empty.
-            os.makedirs(os.path.dirname(self.full_path(target)), exist_ok=True)
-            with suppress(FileNotFoundError):
-                os.replace(self.full_path(source), self.full_path(target))
+        old, new = self.full_path(source), self.full_path(target)
+        self._in_directory(target, lambda: os.replace(old, new))
+
+    def _in_directory(self, path: str, action: Callable[[], None]) -> None:
+        """Do something in a directory that other jobs may remove as long as it is empty."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                self.make_directory(path.rpartition("/")[0])
+                action()
                 return
-        os.replace(self.full_path(source), self.full_path(target))
+            except FileNotFoundError:
+                if attempt == _ATTEMPTS - 1:
+                    raise
 
     def sync(self, directories: Iterable[str]) -> None:
         for directory in directories:
@@ -201,7 +223,22 @@ class _LocalStorage(Storage):
             os.rmdir(self.full_path(directory))
 
     def make_directory(self, directory: str) -> None:
-        os.makedirs(self.full_path(directory), exist_ok=True)
+        for attempt in range(_ATTEMPTS):
+            try:
+                os.makedirs(self.full_path(directory), exist_ok=True)
+                return
+            except FileNotFoundError:
+                # A parent that was just made was empty, and another job has removed it.
+                if attempt == _ATTEMPTS - 1:
+                    raise
+
+
+def _leads_upward(item: os.DirEntry[str]) -> bool:
+    """Whether a directory is a link to one that it is in, and so without end."""
+    if not item.is_symlink():
+        return False
+    inner = os.path.realpath(os.path.dirname(item.path))
+    return os.path.join(inner, "").startswith(os.path.join(os.path.realpath(item.path), ""))
 
 
 class _ArrowStorage(Storage):
@@ -210,6 +247,8 @@ class _ArrowStorage(Storage):
     def __init__(self, location: Location) -> None:
         super().__init__(location)
         self.moves = self.filesystem.type_name == "hdfs"
+        if self.filesystem.type_name in _OBJECT_STORES:
+            self.names_at_once = _OBJECT_STORE_PAGE
 
     def list_files(
         self, directory: str = "", recursive: bool = True, skip: Callable[[str], bool] | None = None
@@ -262,6 +301,12 @@ class _ArrowStorage(Storage):
 class _FsspecStorage(Storage):
     """An fsspec file system, used as an object store whatever it is."""
 
+    def __init__(self, location: Location) -> None:
+        super().__init__(location)
+        protocols = self.filesystem.protocol
+        if not _OBJECT_STORES.isdisjoint([protocols] if isinstance(protocols, str) else protocols):
+            self.names_at_once = _OBJECT_STORE_PAGE
+
     def list_files(
         self, directory: str = "", recursive: bool = True, skip: Callable[[str], bool] | None = None
     ) -> list[Entry]:
@@ -272,7 +317,11 @@ class _FsspecStorage(Storage):
         return [
             Entry(path[start:], information["size"] or 0, _modified(information))
             for path, information in found.items()
-            if len(path) > start and not (skip and skip(path[start:]))
+            # Stores mark directories by empty objects.
+            if information.get("type") == "file"
+            and not path.endswith("/")
+            and len(path) > start
+            and not (skip and skip(path[start:]))
         ]
 
     def _delete(self, path: str) -> None:

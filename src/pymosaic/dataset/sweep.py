@@ -84,14 +84,13 @@ def sweep(storage: Storage, before: float, entries: list[Entry] | None = None) -
         if not is_hidden(entry.path):
             by_path[entry.path] = entry
             files.setdefault(job_of(entry.path), []).append(entry)
-    staging = {entry.path.split("/")[2] for entry in entries if _is_staged(entry.path)}
     deleted: list[Entry] = []
     for job in _ended_jobs(entries):
         if not _is_before(job.ended, before):
             continue
         hidden = _finish_ended(storage, job, by_path, files.get(job.id, []))
         deleted += hidden
-        if job.id in staging:
+        if storage.moves:
             storage.remove_tree(f"{STAGING_DIRECTORY}/{job.id}")
         for state in ("pending", "claim"):
             storage.delete(record_path(job.id, state))
@@ -134,7 +133,3 @@ def _is_after(entry: Entry, record: Entry) -> bool:
     if entry.modified is None or record.modified is None:
         return False
     return entry.modified > record.modified
-
-
-def _is_staged(path: str) -> bool:
-    return path.startswith(f"{STAGING_DIRECTORY}/") and path.count("/") >= 3

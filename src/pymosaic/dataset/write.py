@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from pymosaic.dataset.commit import WriteJob
+from pymosaic.dataset.dataset import Dataset
 from pymosaic.dataset.heads import read_head
 from pymosaic.dataset.partitioning import split_partition
 from pymosaic.dataset.records import take_snapshot
@@ -70,14 +71,14 @@ def write_dataset(
     """Write data as a directory of Mosaic files.
 
     All files appear at once: readers see the dataset as it was, or with all of them, whenever
-    this process fails or is killed. See the guide on datasets for what holds with several writers.
+    this process fails or is killed. Others may read and write at the same time.
 
     Parameters
     ----------
     data : Arrow data
         A pyarrow Table, RecordBatch, RecordBatchReader, Dataset or Scanner; an iterable of
-        batches; anything that speaks Arrow: Polars and pandas DataFrames, DuckDB relations,
-        scans of Mosaic datasets.
+        batches; a Mosaic dataset or a scan of one; anything that speaks Arrow: Polars and pandas
+        DataFrames, DuckDB relations.
     base : str or path-like
         The directory, a path or URI; it need not exist.
     partition_by : str or list of str, optional
@@ -179,6 +180,8 @@ def open_batches(data: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch], int | 
 
 def _unwrap(data: Any) -> Any:
     """Objects that give their rows only when asked in their own way."""
+    if isinstance(data, Dataset):
+        return data.scan()
     arrow = sys.modules.get("pyarrow.dataset")
     if arrow is not None and isinstance(data, arrow.Dataset):
         data = data.scanner()

@@ -392,6 +392,7 @@ def catalog_from_arrow(schema not None, int64_t num_buckets):
             if i and compare_bytes(keys[i - 1].data, keys[i - 1].length,
                                    keys[i].data, keys[i].length) == 0:
                 raise InvalidDataError(f"column name {names[keys[i].position]!r} appears twice")
+            catalog.reserve_names(keys[i].length)
             append_bytes(&catalog.names_blob, keys[i].data, keys[i].length)
             catalog.name_offsets[i + 1] = catalog.names_blob.size
             catalog.order[keys[i].position] = i

@@ -112,7 +112,12 @@ cdef class Catalog:
         int64_t* column_nodes   # num_columns + 1
         int64_t* order          # original position -> sorted position
         int64_t* by_name        # rank -> position; NULL where positions are in name order
+        # Arrays and names of an ordinary wide catalog share one piece of memory, kept for the next.
+        uint8_t* piece
+        size_t piece_size
 
+    cdef bint in_piece(self, const void* memory) noexcept nogil
+    cdef int reserve_names(self, int64_t size) except -1 nogil
     cdef Node* add_node(self) except NULL nogil
     cdef int allocate_columns(self, int64_t num_columns) except -1 nogil
     cdef int index_names(self) except -1

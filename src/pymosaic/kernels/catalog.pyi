@@ -22,6 +22,13 @@ class Catalog:
     def has_nul_names(self) -> bool: ...
     @property
     def unread_bytes(self) -> int: ...
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the columns take."""
+
+    def spread_over(self, num_buckets: int) -> None:
+        """Spread the columns over another number of buckets; for a file not yet begun."""
+
     def bucket_range(self, bucket: int) -> tuple[int, int]:
         """Positions ``(first, last + 1)`` of a bucket's columns."""
 

@@ -7,13 +7,20 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc, qsort, realloc
 
-from pymosaic.kernels.primitives cimport checked_size, compare_memory, free_vector, out_of_memory
+from pymosaic.kernels.primitives cimport (
+    STANDARD_PIECE, ByteVector, allocate_piece, append_bytes, checked_size, compare_memory,
+    copy_bytes, free_piece, free_vector, out_of_memory, reserve,
+)
 
 import operator
 
 import numpy as np
 
 from pymosaic.errors import CorruptFileError
+
+cdef enum:
+    # Below this, memory from malloc is not returned to the system and asked for again each time.
+    WORTH_A_PIECE = 128 << 10
 
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object unicode, Py_ssize_t* size) except NULL
@@ -78,22 +85,50 @@ cdef class Catalog:
         self.is_sorted = True
 
     def __dealloc__(self):
-        free(self.nodes)
-        free(self.name_offsets)
-        free(self.column_nodes)
-        free(self.order)
         free(self.by_name)
         free_vector(&self.text)
-        free_vector(&self.names_blob)
+        if not self.in_piece(self.nodes):
+            free(self.nodes)
+        if not self.in_piece(self.names_blob.data):
+            free_vector(&self.names_blob)
+        if self.piece != NULL:
+            free_piece(self.piece, self.piece_size)
+        else:
+            free(self.name_offsets)
+            free(self.column_nodes)
+            free(self.order)
+
+    cdef bint in_piece(self, const void* memory) noexcept nogil:
+        return (self.piece != NULL and <const uint8_t*>memory >= self.piece
+                and <const uint8_t*>memory < self.piece + self.piece_size)
+
+    cdef int reserve_names(self, int64_t size) except -1 nogil:
+        """Room for ``size`` more bytes of names, outside the piece once it is full."""
+        cdef ByteVector moved = ByteVector(NULL, 0, 0)
+        cdef ByteVector* names = &self.names_blob
+        if not self.in_piece(names.data):
+            return reserve(names, size)
+        if names.capacity - names.size >= size:
+            return 0
+        reserve(&moved, names.size + size)
+        append_bytes(&moved, names.data, names.size)
+        names[0] = moved
+        return 0
 
     cdef Node* add_node(self) except NULL nogil:
         cdef int64_t capacity
         cdef Node* nodes
+        cdef bint moves
         if self.num_nodes == self.nodes_capacity:
             capacity = self.nodes_capacity * 2 if self.nodes_capacity else 64
-            nodes = <Node*>realloc(self.nodes, <size_t>checked_size(capacity, sizeof(Node)))
+            moves = self.in_piece(self.nodes)
+            nodes = <Node*>realloc(
+                NULL if moves else self.nodes, <size_t>checked_size(capacity, sizeof(Node)))
             if nodes == NULL:
                 out_of_memory()
+            if moves:
+                copy_bytes(<uint8_t*>nodes, <const uint8_t*>self.nodes,
+                           <size_t>self.num_nodes * sizeof(Node))
             self.nodes = nodes
             self.nodes_capacity = capacity
         self.num_nodes += 1
@@ -102,15 +137,29 @@ cdef class Catalog:
     cdef int allocate_columns(self, int64_t num_columns) except -1 nogil:
         """Arrays for ``num_columns``; the caller has checked the count against its input."""
         cdef size_t size = <size_t>checked_size(num_columns + 1, sizeof(int64_t))
+        cdef size_t nodes_size = <size_t>checked_size(num_columns + 1, sizeof(Node))
+        cdef size_t arrays_size = 3 * size + nodes_size
+        cdef bint dirty
         self.num_columns = num_columns
-        self.name_offsets = <int64_t*>malloc(size)
-        self.column_nodes = <int64_t*>malloc(size)
-        self.order = <int64_t*>malloc(size)
         self.nodes_capacity = num_columns + 1
-        self.nodes = <Node*>malloc(<size_t>checked_size(num_columns + 1, sizeof(Node)))
-        if (self.name_offsets == NULL or self.column_nodes == NULL or self.order == NULL
-                or self.nodes == NULL):
-            return out_of_memory()
+        if WORTH_A_PIECE <= arrays_size <= STANDARD_PIECE // 2:
+            self.piece = <uint8_t*>allocate_piece(STANDARD_PIECE, &self.piece_size, &dirty)
+            if self.piece == NULL:
+                return out_of_memory()
+            self.name_offsets = <int64_t*>self.piece
+            self.column_nodes = <int64_t*>(self.piece + size)
+            self.order = <int64_t*>(self.piece + 2 * size)
+            self.nodes = <Node*>(self.piece + 3 * size)
+            self.names_blob = ByteVector(
+                self.piece + arrays_size, 0, <int64_t>(STANDARD_PIECE - arrays_size))
+        else:
+            self.name_offsets = <int64_t*>malloc(size)
+            self.column_nodes = <int64_t*>malloc(size)
+            self.order = <int64_t*>malloc(size)
+            self.nodes = <Node*>malloc(nodes_size)
+            if (self.name_offsets == NULL or self.column_nodes == NULL or self.order == NULL
+                    or self.nodes == NULL):
+                return out_of_memory()
         self.name_offsets[0] = 0
         self.column_nodes[0] = 0
         return 0
@@ -192,6 +241,13 @@ cdef class Catalog:
         # 128-bit arithmetic is not needed: both counts are below 2**32.
         return (bucket * self.num_columns + self.num_buckets - 1) // self.num_buckets
 
+    def spread_over(self, num_buckets):
+        """Spread the columns over another number of buckets; for a file not yet begun."""
+        cdef int64_t count = num_buckets
+        if not 1 <= count < <int64_t>1 << 32:
+            raise ValueError(f"{num_buckets} buckets are not in 1..2**32 - 1")
+        self.num_buckets = count
+
     def bucket_range(self, bucket):
         """Positions ``(first, last + 1)`` of a bucket's columns."""
         bucket = operator.index(bucket)
@@ -254,6 +310,13 @@ cdef class Catalog:
             return 0, 0
         text = <const uint8_t*><const char*>data
         return self.search(text, len(data), False), self.search(text, len(data), True)
+
+    @property
+    def nbytes(self):
+        """Bytes of memory that the columns take."""
+        cdef int64_t arrays = 4 if self.by_name != NULL else 3
+        return (arrays * self.num_columns * <int64_t>sizeof(int64_t)
+                + self.num_nodes * <int64_t>sizeof(Node) + self.text.size + self.names_blob.size)
 
     def original_order(self):
         """For each column in the user's order, its position."""

@@ -86,8 +86,9 @@ cdef int grow(ByteVector* vector, int64_t extra) except -1 nogil:
     if extra > (<int64_t>1 << 62) - vector.size:
         return out_of_memory()
     wanted = vector.size + extra
-    if capacity < 64:
-        capacity = 64
+    if capacity == 0:
+        # Often all that will ever be in it: a column of the only batch.
+        capacity = wanted if wanted > 64 else 64
     while capacity < wanted:
         # doubling while small, half as much again later: the slack of large buffers counts
         capacity += capacity if capacity < (1 << 20) else capacity >> 1

@@ -32,6 +32,7 @@ cdef class RowGroupBuffer:
     cdef:
         readonly Catalog catalog
         ColumnBuffer* buffers    # one per node
+        int64_t num_nodes
         readonly int64_t num_rows
         int64_t serialised       # bytes in all data vectors
 

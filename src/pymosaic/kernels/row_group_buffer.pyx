@@ -26,7 +26,7 @@ from pymosaic.kernels.primitives cimport (
     atomic_add_i64, bit_at, checked_size, clear_bytes, compact1, compact2, compact4, compact8,
     copy_bytes, copy_string, count_bits, decimal_fits16, decimal_load, decimal_to_be, free_vector,
     half_to_float, is_ascii, is_utf8, join_nanos, load_le64, reserve, set_bit, store_be16,
-    store_be32, store_be64, store_varint, swap_copy2, swap_copy4, swap_copy8,
+    store_be32, store_be64, store_varint, swap_copy2, swap_copy4, swap_copy8, varint_length,
 )
 
 from pymosaic.errors import InvalidDataError
@@ -47,11 +47,13 @@ cdef class RowGroupBuffer:
             <size_t>checked_size(catalog.num_nodes + 1, 1), sizeof(ColumnBuffer))
         if self.buffers == NULL:
             raise MemoryError
+        self.num_nodes = catalog.num_nodes
 
     def __dealloc__(self):
+        # Not from the catalog: the garbage collector may have taken it away.
         cdef int64_t node
         if self.buffers != NULL:
-            for node in range(self.catalog.num_nodes):
+            for node in range(self.num_nodes):
                 free_vector(&self.buffers[node].data)
                 free_vector(&self.buffers[node].nulls)
             free(self.buffers)
@@ -408,18 +410,22 @@ cdef class RowGroupBuffer:
         cdef const int32_t* offsets = <const int32_t*>array.buffers[1] + base
         cdef const uint8_t* values = <const uint8_t*>array.buffers[2]
         cdef const uint8_t* end
-        cdef int64_t i, length, total = <int64_t>offsets[count] - offsets[0]
+        cdef int64_t i, length, longest = 0, total = <int64_t>offsets[count] - offsets[0]
         cdef uint8_t* out
         # The last offset of the array is what validation has compared with the buffer.
         if (total < 0 or buffer.payload + total > MAX_PAYLOAD or offsets[0] < 0
                 or offsets[count] > (<const int32_t*>array.buffers[1])[array.offset + array.length]):
             return False
         for i in range(count):
-            if offsets[i] > offsets[i + 1]:
+            length = <int64_t>offsets[i + 1] - offsets[i]
+            if length < 0:
                 return False
+            if length > longest:
+                longest = length
         if text and not is_ascii(values + offsets[0], <size_t>total):
             return False
-        reserve(&buffer.data, total + 5 * count + COPY_SLACK)
+        reserve(&buffer.data,
+                total + varint_length(<uint32_t>longest) * count + COPY_SLACK)
         out = buffer.data.data + buffer.data.size
         end = values + offsets[count]
         for i in range(count):

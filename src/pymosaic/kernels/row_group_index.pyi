@@ -19,9 +19,9 @@ class RowGroupIndex:
         """Bytes of a row group's buckets on disk."""
 
     def bucket_sizes(
-        self, row_group: int, num_buckets: int
+        self, row_group: int, buckets: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Compressed and raw size of every bucket, as two arrays; both 0 where it is not stored."""
+        """Compressed and raw sizes of some buckets, given in ascending order, as two arrays."""
 
     def entry(self, row_group: int, bucket: int) -> tuple[int, int, int] | None:
         """``(offset, compressed size, raw size)`` of a bucket; None where it is not stored."""

@@ -103,16 +103,21 @@ cdef class RowGroupIndex:
             total += self.entries[i].compressed_size
         return total
 
-    def bucket_sizes(self, row_group, int64_t num_buckets):
-        """Compressed and raw size of every bucket, as two arrays; both 0 where it is not stored."""
-        cdef int64_t index = self.check(row_group), i
-        compressed = np.zeros(num_buckets, dtype=np.int64)
-        raw = np.zeros(num_buckets, dtype=np.int64)
+    def bucket_sizes(self, row_group, const int64_t[::1] buckets not None):
+        """Compressed and raw sizes of some buckets, given in ascending order, as two arrays; both
+        sizes are 0 where a bucket is not stored."""
+        cdef int64_t index = self.check(row_group), i, at, stop
+        compressed = np.zeros(buckets.shape[0], dtype=np.int64)
+        raw = np.zeros(buckets.shape[0], dtype=np.int64)
         cdef int64_t[::1] compressed_out = compressed, raw_out = raw
-        for i in range(self.entry_starts[index], self.entry_starts[index + 1]):
-            if self.entries[i].bucket < num_buckets:
-                compressed_out[self.entries[i].bucket] = self.entries[i].compressed_size
-                raw_out[self.entries[i].bucket] = self.entries[i].raw_size
+        at = self.entry_starts[index]
+        stop = self.entry_starts[index + 1]
+        for i in range(buckets.shape[0]):
+            while at < stop and self.entries[at].bucket < buckets[i]:
+                at += 1
+            if at < stop and self.entries[at].bucket == buckets[i]:
+                compressed_out[i] = self.entries[at].compressed_size
+                raw_out[i] = self.entries[at].raw_size
         return compressed, raw
 
     def entry(self, row_group, uint32_t bucket):

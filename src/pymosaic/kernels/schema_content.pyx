@@ -110,7 +110,7 @@ cdef int append_expanded(
         if length > max_name:
             return limit_exceeded(STRUCTURE, offset, b"a name is longer than Limits.max_name_bytes")
     check_names_size(start + length, offset, max_names)
-    reserve(blob, length)
+    catalog.reserve_names(length)
     copy_bytes(blob.data + start, blob.data + expander.previous_start, <size_t>prefix)
     for i in range(size):
         expand_symbol(expander, suffix[i], blob.data + start
@@ -232,7 +232,7 @@ cdef int read_columns(
                             start, max_name, max_names)
         else:
             check_names_size(blob.size + length, start, max_names)
-            reserve(blob, length)
+            catalog.reserve_names(length)
             copy_bytes(blob.data + blob.size, blob.data + previous_start, shared)
             copy_bytes(blob.data + blob.size + shared, cursor.data + cursor.position, suffix)
             previous_start = blob.size

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
@@ -17,38 +16,24 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pymosaic.errors import (
-    ColumnNotFoundError,
-    CorruptFileError,
-    InvalidOptionError,
-    LimitExceededError,
-    located,
+from pymosaic.errors import ColumnNotFoundError, InvalidOptionError, located
+from pymosaic.lance.columns import LancePage
+from pymosaic.lance.opening import FileParts, open_parts
+from pymosaic.lance.readings import (
+    LeafCursor,
+    Reading,
+    concatenate,
+    merge_chunks,
+    read_whole,
+    run_readings,
+    take_rows,
 )
-from pymosaic.lance.columns import ColumnPages, LancePage, parse_column
-from pymosaic.lance.container import FOOTER_BYTES, FileDescriptor, Footer, parse_footer
-from pymosaic.lance.schema import is_single_column, parse_schema
 from pymosaic.limits import Limits
-from pymosaic.pages import read_page
-from pymosaic.pages.layouts.page import FILE, Range, Steps
-from pymosaic.pages.nesting import FieldNode, LeafPath, build_node, leaf_paths, merge
-from pymosaic.pages.protobuf import parse
-from pymosaic.source import Source, SourceLike, open_source
+from pymosaic.pages.blocks import Integers, Memory
+from pymosaic.pages.nesting import leaf_names, merge
+from pymosaic.source import SourceLike, open_source
 
 __all__ = ["LanceFile"]
-
-# Pages are fetched together up to this many bytes, so that a wide table takes few reads.
-_FETCH_BYTES = 64 << 20
-
-
-class _Field:
-    """A top-level field and the columns below it."""
-
-    __slots__ = ("first_column", "node", "paths")
-
-    def __init__(self, field: pa.Field, first_column: int) -> None:
-        self.node: FieldNode = build_node(field, is_single_column)
-        self.paths: list[LeafPath] = leaf_paths(self.node)
-        self.first_column = first_column
 
 
 class LanceFile:
@@ -84,55 +69,15 @@ class LanceFile:
             limits = Limits()
         elif not isinstance(limits, Limits):
             raise InvalidOptionError(f"limits must be a pymosaic.Limits, got {limits!r}")
-        self._limits = limits
         self._source = open_source(source, filesystem)
-        self._columns: dict[int, ColumnPages] = {}
-        self._fields: list[_Field] = []
         try:
             with located(self._source.name):
-                self._open()
+                self._parts: FileParts = open_parts(self._source, limits)
         except BaseException:
             self._source.close()
             raise
-
-    def _open(self) -> None:
-        source = self._source
-        tail_size = min(source.size, max(source.tail_bytes, FOOTER_BYTES))
-        tail = memoryview(source.read(source.size - tail_size, tail_size))
-        self._footer: Footer = parse_footer(tail[-FOOTER_BYTES:], source.size)
-        footer = self._footer
-        if footer.num_columns > self._limits.max_columns:
-            raise LimitExceededError(
-                f"{footer.num_columns} columns are above Limits.max_columns "
-                f"({self._limits.max_columns})",
-                structure="footer",
-            )
-        if footer.num_global_buffers == 0:
-            raise CorruptFileError("no global buffer for the schema", structure="footer")
-        reader = _TailReader(source, tail, self._limits)
-        column_table = reader.read(footer.column_table, 16 * footer.num_columns, "column table")
-        entry = reader.read(footer.buffer_table, 16, "table of global buffers")
-        self._places = np.frombuffer(column_table, "<u8").reshape(-1, 2)
-        position, size = struct.unpack("<QQ", entry)
-        descriptor = parse(FileDescriptor, reader.read(position, size, "file descriptor"))
-        if descriptor.schema is None:
-            raise CorruptFileError("no schema", structure="file descriptor")
-        if descriptor.length >= 1 << 62:
-            raise CorruptFileError(f"{descriptor.length} rows", structure="file descriptor")
-        self._num_rows = descriptor.length
-        self._schema: pa.Schema = parse_schema(descriptor.schema, self._limits)
-        self._reader = reader
-        first_column = 0
-        for field in self._schema:
-            top = _Field(field, first_column)
-            self._fields.append(top)
-            first_column += top.node.num_leaves
-        if first_column != footer.num_columns:
-            raise CorruptFileError(
-                f"{footer.num_columns} columns for {first_column} leaves of the schema",
-                structure="schema",
-            )
-        self._by_name = {field.name: number for number, field in enumerate(self._schema)}
+        names = self._parts.schema.names
+        self._by_name = {name: number for number, name in enumerate(names)}
 
     def close(self) -> None:
         """Close the file. Data that was read stays valid, a file object of the caller's open."""
@@ -158,27 +103,27 @@ class LanceFile:
     @property
     def version(self) -> str:
         """Version of the format: ``"2.1"`` or ``"2.2"``."""
-        return self._footer.version
+        return self._parts.footer.version
 
     @property
     def num_rows(self) -> int:
         """Rows of the file."""
-        return self._num_rows
+        return self._parts.num_rows
 
     @property
     def num_columns(self) -> int:
         """Columns as they are stored: one for each leaf of the schema."""
-        return self._footer.num_columns
+        return self._parts.footer.num_columns
 
     @property
     def column_names(self) -> list[str]:
         """Names of the top-level fields."""
-        return list(self._schema.names)
+        return list(self._parts.schema.names)
 
     @property
     def schema(self) -> pa.Schema:
         """The Arrow schema."""
-        return self._schema
+        return self._parts.schema
 
     def leaves(self, column: str) -> list[str]:
         """Paths of the stored columns below a top-level one, such as ``point.x``.
@@ -191,8 +136,7 @@ class LanceFile:
         >>> LanceFile("points.lance").leaves("point")
         ['point.x', 'point.y']
         """
-        field = self._fields[self._resolve([column])[0]]
-        return _leaf_names(field.node, "")
+        return leaf_names(self._parts.fields[self._resolve([column])[0]].node)
 
     def pages(self, column: str, leaf: int = 0) -> tuple[LancePage, ...]:
         """Pages of a column: rows, layout and tree of encodings, buffers.
@@ -212,11 +156,11 @@ class LanceFile:
         >>> LanceFile("n.lance").pages("n")[0].layout.value_compression
         InlineBitpacking(uncompressed_bits_per_value=64, values=None)
         """
-        field = self._fields[self._resolve([column])[0]]
+        field = self._parts.fields[self._resolve([column])[0]]
         if not 0 <= leaf < len(field.paths):
             raise InvalidOptionError(f"leaf must be from 0 to {len(field.paths) - 1}, got {leaf!r}")
         with located(self._source.name):
-            return self._pages(field.first_column + leaf).pages
+            return self._parts.pages(field, leaf).pages
 
     def read(self, columns: Iterable[str] | None = None) -> pa.Table:
         """Read columns as a whole.
@@ -232,24 +176,24 @@ class LanceFile:
             A chunk a page.
         """
         wanted = self._resolve(columns)
+        parts = self._parts
         with located(self._source.name):
-            jobs = [
-                (field, leaf, page)
-                for field in (self._fields[number] for number in wanted)
-                for leaf in range(len(field.paths))
-                for page in self._pages(field.first_column + leaf).pages
+            memory = Memory.of_table(parts.limits)
+            readings = [
+                read_whole(page, path, parts.limits, memory)
+                for field in (parts.fields[number] for number in wanted)
+                for leaf, path in enumerate(field.paths)
+                for page in parts.pages(field, leaf).pages
             ]
-            steps = [self._steps(field, leaf, page, None) for field, leaf, page in jobs]
-            arrays = iter(self._run(steps, [page for _, _, page in jobs]))
-            chunked = []
-            for number in wanted:
-                field = self._fields[number]
+            arrays = iter(run_readings(readings, self._source))
+            merged = []
+            for field in (parts.fields[number] for number in wanted):
                 leaves = [
-                    [next(arrays) for _ in self._pages(field.first_column + leaf).pages]
+                    [next(arrays) for _ in parts.pages(field, leaf).pages]
                     for leaf in range(len(field.paths))
                 ]
-                chunked.append(_merge_chunks(field, leaves))
-            return self._table(wanted, chunked, self._num_rows)
+                merged.append(merge_chunks(field.node, leaves))
+            return self._table(wanted, merged, parts.num_rows)
 
     def take(
         self, rows: Sequence[int] | np.ndarray, columns: Iterable[str] | None = None
@@ -273,41 +217,36 @@ class LanceFile:
         """
         wanted = self._resolve(columns)
         numbers = self._check_rows(rows)
+        order = np.argsort(numbers, kind="stable")
+        table = self._take_ascending(wanted, numbers[order])
+        if not wanted or bool((order == np.arange(len(order))).all()):
+            return table
+        back = np.empty(len(order), np.int64)
+        back[order] = np.arange(len(order))
+        return table.take(pa.array(back))
+
+    def _take_ascending(self, wanted: list[int], rows: Integers) -> pa.Table:
+        parts = self._parts
         with located(self._source.name):
-            order = np.argsort(numbers, kind="stable")
-            is_sorted = bool((order == np.arange(len(order))).all())
-            ascending = numbers[order]
-            steps: list[Steps[pa.Array]] = []
-            pages: list[LancePage] = []
+            memory = Memory.of_table(parts.limits)
+            readings: list[Reading] = []
             counts: list[int] = []
-            for number in wanted:
-                field = self._fields[number]
-                for leaf in range(len(field.paths)):
-                    column = self._pages(field.first_column + leaf)
-                    bounds = np.searchsorted(ascending, [*column.first_rows, self._num_rows])
-                    before = len(steps)
-                    for page, start, end in zip(column.pages, bounds, bounds[1:], strict=False):
-                        if end > start:
-                            local = ascending[start:end] - page.first_row
-                            steps.append(self._steps(field, leaf, page, local))
-                            pages.append(page)
-                    counts.append(len(steps) - before)
-            arrays = iter(self._run(steps, pages))
-            columns_read = []
-            leaf_counts = iter(counts)
-            for number in wanted:
-                field = self._fields[number]
-                leaves = []
-                for path in field.paths:
-                    pieces = [next(arrays) for _ in range(next(leaf_counts))]
-                    leaves.append(_concatenate(pieces, path.types[0]))
-                columns_read.append(merge(field.node, leaves))
-            table = self._table(wanted, columns_read, len(numbers))
-            if is_sorted or not wanted:
-                return table
-            back = np.empty(len(order), np.int64)
-            back[order] = np.arange(len(order))
-            return table.take(pa.array(back))
+            for field in (parts.fields[number] for number in wanted):
+                for leaf, path in enumerate(field.paths):
+                    column = parts.pages(field, leaf)
+                    taken = take_rows(column, path, rows, parts.num_rows, parts.limits, memory)
+                    readings += taken
+                    counts.append(len(taken))
+            arrays = iter(run_readings(readings, self._source))
+            pieces = iter(counts)
+            merged = []
+            for field in (parts.fields[number] for number in wanted):
+                leaves = [
+                    concatenate([next(arrays) for _ in range(next(pieces))], path.types[0])
+                    for path in field.paths
+                ]
+                merged.append(merge(field.node, leaves))
+            return self._table(wanted, merged, len(rows))
 
     def iter_batches(
         self, batch_size: int = 65536, columns: Iterable[str] | None = None
@@ -333,39 +272,47 @@ class LanceFile:
         return reader.__arrow_c_stream__(requested_schema)
 
     def _batches(self, wanted: list[int], batch_size: int) -> Iterator[pa.RecordBatch]:
-        fields = [self._fields[number] for number in wanted]
-        schema = pa.schema([self._schema.field(number) for number in wanted], self._schema.metadata)
-        leaves = [
-            _LeafCursor(self._pages(field.first_column + leaf).pages, field, leaf)
-            for field in fields
-            for leaf in range(len(field.paths))
-        ]
+        parts = self._parts
+        fields = [parts.fields[number] for number in wanted]
+        schema = self._schema_of(wanted)
+        with located(self._source.name):
+            cursors = [
+                [
+                    LeafCursor(parts.pages(field, leaf).pages, path)
+                    for leaf, path in enumerate(field.paths)
+                ]
+                for field in fields
+            ]
+        leaves = [cursor for own in cursors for cursor in own]
         row = 0
-        while row < self._num_rows:
+        while row < parts.num_rows:
             with located(self._source.name):
-                behind = [cursor for cursor in leaves if cursor.end <= row]
-                for cursor in behind:
-                    cursor.advance(row)
-                arrays = self._run(
-                    [self._steps(c.field, c.leaf, c.page, None) for c in behind],
-                    [c.page for c in behind],
-                )
-                for cursor, array in zip(behind, arrays, strict=True):
-                    cursor.array = array
-                end = min([row + batch_size, self._num_rows, *(c.end for c in leaves)])
-                columns = []
-                position = 0
-                for field in fields:
-                    own = leaves[position : position + len(field.paths)]
-                    position += len(own)
-                    columns.append(merge(field.node, [c.slice(row, end) for c in own]))
-                batch = pa.RecordBatch.from_arrays(columns, schema=schema)
-            yield batch if columns else _empty_batch(end - row, schema)
+                self._advance([cursor for cursor in leaves if cursor.end <= row], row)
+                end = min([row + batch_size, parts.num_rows, *(cursor.end for cursor in leaves)])
+                columns = [
+                    merge(field.node, [cursor.slice(row, end) for cursor in own])
+                    for field, own in zip(fields, cursors, strict=True)
+                ]
+            if columns:
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+            else:
+                yield _empty_batch(end - row, schema)
             row = end
+
+    def _advance(self, cursors: list[LeafCursor], row: int) -> None:
+        """Read the pages that hold a row."""
+        memory = Memory.of_table(self._parts.limits)
+        readings = []
+        for cursor in cursors:
+            cursor.advance(row)
+            readings.append(read_whole(cursor.page, cursor.path, self._parts.limits, memory))
+        arrays = run_readings(readings, self._source)
+        for cursor, array in zip(cursors, arrays, strict=True):
+            cursor.array = array
 
     def _resolve(self, columns: Iterable[str] | None) -> list[int]:
         if columns is None:
-            return list(range(len(self._fields)))
+            return list(range(len(self._parts.fields)))
         if isinstance(columns, str):
             raise InvalidOptionError(
                 f"columns must be a list of names, got the string {columns!r}: "
@@ -375,11 +322,12 @@ class LanceFile:
         for name in columns:
             number = self._by_name.get(name)
             if number is None:
-                raise ColumnNotFoundError(_not_found(name, self._schema.names))
+                raise ColumnNotFoundError(_not_found(name, self._parts.schema.names))
             wanted[number] = None
         return list(wanted)
 
-    def _check_rows(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:
+    def _check_rows(self, rows: Sequence[int] | np.ndarray) -> Integers:
+        num_rows = self._parts.num_rows
         try:
             numbers = np.asarray(rows)
         except (TypeError, ValueError) as error:
@@ -387,167 +335,20 @@ class LanceFile:
         if numbers.ndim != 1 or (len(numbers) and not np.issubdtype(numbers.dtype, np.integer)):
             raise InvalidOptionError("rows must be a list of whole numbers")
         numbers = numbers.astype(np.int64)
-        if len(numbers) and (numbers.min() < 0 or numbers.max() >= self._num_rows):
-            wrong = numbers[(numbers < 0) | (numbers >= self._num_rows)][0]
-            raise InvalidOptionError(f"row {wrong} is not one of the file's {self._num_rows}")
+        if len(numbers) and (numbers.min() < 0 or numbers.max() >= num_rows):
+            wrong = numbers[(numbers < 0) | (numbers >= num_rows)][0]
+            raise InvalidOptionError(f"row {wrong} is not one of the file's {num_rows}")
         return numbers
 
-    def _pages(self, column: int) -> ColumnPages:
-        pages = self._columns.get(column)
-        if pages is None:
-            position, size = self._places[column].tolist()
-            content = self._reader.read(position, size, "column metadata")
-            pages = parse_column(content, self._num_rows, self._source.size)
-            self._columns[column] = pages
-        return pages
-
-    def _steps(
-        self, field: _Field, leaf: int, page: LancePage, rows: np.ndarray | None
-    ) -> Steps[pa.Array]:
-        return read_page(page.layout, page.input(rows), field.paths[leaf], self._limits)
-
-    def _run(self, steps: Sequence[Steps[pa.Array]], pages: Sequence[LancePage]) -> list[pa.Array]:
-        """Drive readings together: what all of them want next is fetched at once."""
-        results: list[pa.Array] = [None] * len(steps)
-        start = 0
-        while start < len(steps):
-            end, size = start, 0
-            while end < len(steps) and (end == start or size < _FETCH_BYTES):
-                size += pages[end].num_bytes
-                end += 1
-            self._run_together(steps, pages, range(start, end), results)
-            start = end
-        return results
-
-    def _run_together(
-        self,
-        steps: Sequence[Steps[pa.Array]],
-        pages: Sequence[LancePage],
-        numbers: Iterable[int],
-        results: list[pa.Array],
-    ) -> None:
-        waiting: list[tuple[int, list[Range]]] = []
-
-        def advance(number: int, contents: list[memoryview] | None) -> None:
-            try:
-                wanted = next(steps[number]) if contents is None else steps[number].send(contents)
-            except StopIteration as stop:
-                results[number] = stop.value
-            else:
-                waiting.append((number, wanted))
-
-        for number in numbers:
-            advance(number, None)
-        while waiting:
-            ranges: list[tuple[int, int]] = []
-            for number, wanted in waiting:
-                page = pages[number]
-                for buffer, offset, length in wanted:
-                    base = 0 if buffer == FILE else page.buffer_offsets[buffer]
-                    ranges.append((base + offset, length))
-            contents = self._source.read_ranges(ranges)
-            now, waiting = waiting, []
-            position = 0
-            for number, wanted in now:
-                advance(number, contents[position : position + len(wanted)])
-                position += len(wanted)
+    def _schema_of(self, wanted: list[int]) -> pa.Schema:
+        schema = self._parts.schema
+        return pa.schema([schema.field(number) for number in wanted], schema.metadata)
 
     def _table(self, wanted: list[int], columns: list[Any], num_rows: int) -> pa.Table:
-        schema = pa.schema([self._schema.field(number) for number in wanted], self._schema.metadata)
+        schema = self._schema_of(wanted)
         if not wanted:
             return pa.Table.from_batches([_empty_batch(num_rows, schema)])
         return pa.Table.from_arrays(columns, schema=schema)
-
-
-class _TailReader:
-    """Reads structures at the file's end; what came with the tail is not read again."""
-
-    def __init__(self, source: Source, tail: memoryview, limits: Limits) -> None:
-        self._source = source
-        self._tail = tail
-        self._start = source.size - len(tail)
-        self._limits = limits
-
-    def read(self, position: int, size: int, structure: str) -> bytes | memoryview:
-        if position + size > self._source.size:
-            raise CorruptFileError(
-                f"{size} bytes from {position} do not lie inside the file", structure=structure
-            )
-        if size > self._limits.max_index_bytes:
-            raise LimitExceededError(
-                f"{size} bytes are above Limits.max_index_bytes ({self._limits.max_index_bytes})",
-                structure=structure,
-            )
-        if position >= self._start:
-            return self._tail[position - self._start : position - self._start + size]
-        return self._source.read(position, size)
-
-
-class _LeafCursor:
-    """Goes through the pages of a leaf, one in memory at a time."""
-
-    __slots__ = ("_next", "_pages", "array", "end", "field", "leaf", "page")
-
-    def __init__(self, pages: tuple[LancePage, ...], field: _Field, leaf: int) -> None:
-        self._pages = pages
-        self._next = 0
-        self.field = field
-        self.leaf = leaf
-        self.end = 0
-        self.array: pa.Array = None
-        self.page: LancePage
-
-    def advance(self, row: int) -> None:
-        """Go on to the page that holds a row; pages without rows are passed over."""
-        while self.end <= row:
-            self.page = self._pages[self._next]
-            self.end = self.page.first_row + self.page.num_rows
-            self._next += 1
-
-    def slice(self, start: int, end: int) -> pa.Array:
-        return self.array.slice(start - self.page.first_row, end - start)
-
-
-def _leaf_names(node: FieldNode, prefix: str) -> list[str]:
-    name = f"{prefix}{node.field.name}"
-    if not node.children:
-        return [name]
-    return [leaf for child in node.children for leaf in _leaf_names(child, f"{name}.")]
-
-
-def _concatenate(pieces: list[pa.Array], data_type: pa.DataType) -> pa.Array:
-    if not pieces:
-        return pa.array([], data_type) if not pa.types.is_map(data_type) else pa.nulls(0, data_type)
-    if len(pieces) == 1:
-        return pieces[0]
-    try:
-        return pa.concat_arrays(pieces)
-    except pa.ArrowInvalid as error:
-        raise LimitExceededError(str(error), structure="column") from error
-
-
-def _merge_chunks(field: _Field, leaves: list[list[pa.Array]]) -> pa.ChunkedArray:
-    """Bring leaves together whose pages may end at different rows."""
-    data_type = field.node.field.type
-    if len(leaves) == 1:
-        return pa.chunked_array([merge(field.node, [chunk]) for chunk in leaves[0]], data_type)
-    ends = [np.cumsum([len(chunk) for chunk in chunks]) for chunks in leaves]
-    cuts = np.unique(np.concatenate(ends)).tolist()
-    merged = []
-    start = 0
-    positions = [0] * len(leaves)
-    for cut in cuts:
-        pieces = []
-        for number, chunks in enumerate(leaves):
-            while ends[number][positions[number]] <= start:
-                positions[number] += 1
-            chunk = chunks[positions[number]]
-            first = int(ends[number][positions[number]]) - len(chunk)
-            pieces.append(chunk.slice(start - first, cut - start))
-        if cut > start:
-            merged.append(merge(field.node, pieces))
-        start = cut
-    return pa.chunked_array(merged, data_type)
 
 
 def _empty_batch(num_rows: int, schema: pa.Schema) -> pa.RecordBatch:

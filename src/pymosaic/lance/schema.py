@@ -95,9 +95,14 @@ def _scalar_type(logical_type: str, depth: int = 0) -> pa.DataType:
             return pa.list_(_scalar_type(inner, depth + 1), _number(size, logical_type))
         elif kind == "dict" and depth < 16:
             value, index, ordered = rest.rsplit(":", 2)
-            return pa.dictionary(
-                _scalar_type(index, depth + 1), _scalar_type(value, depth + 1), ordered == "true"
-            )
+            value_type = _scalar_type(value, depth + 1)
+            if (
+                pa.types.is_null(value_type)
+                or pa.types.is_nested(value_type)
+                or (pa.types.is_dictionary(value_type))
+            ):
+                raise UnsupportedFeatureError(f"a dictionary of {value_type}", structure="schema")
+            return pa.dictionary(_scalar_type(index, depth + 1), value_type, ordered == "true")
     except (KeyError, ValueError, TypeError) as error:
         if isinstance(error, CorruptFileError):
             raise
@@ -129,6 +134,12 @@ def parse_schema(schema: Schema, limits: Limits) -> pa.Schema:
             raise CorruptFileError(
                 f"field {field.id} below {field.parent_id} is out of order", structure="schema"
             )
+        if len(field.name) > limits.max_name_bytes:
+            raise LimitExceededError(
+                f"a name of {len(field.name)} characters is above Limits.max_name_bytes "
+                f"({limits.max_name_bytes})",
+                structure="schema",
+            )
         known.add(field.id)
         children.setdefault(field.parent_id, []).append(field)
     build = _Builder(children, limits.max_nesting_depth)
@@ -148,7 +159,8 @@ class _Builder:
                 structure="schema",
             )
         data_type = self._type(field, depth)
-        return pa.field(field.name, data_type, field.nullable, _metadata(field.metadata))
+        nullable = field.nullable or pa.types.is_null(data_type)
+        return pa.field(field.name, data_type, nullable, _metadata(field.metadata))
 
     def _type(self, field: Field, depth: int) -> pa.DataType:
         logical_type = field.logical_type

@@ -34,7 +34,7 @@ from pymosaic.pages.layouts import mini_block
 from pymosaic.pages.layouts.blob import describe
 from pymosaic.pages.levels import Levels
 from pymosaic.pages.messages import BlobLayout, Layer, Layout, emit_layout
-from pymosaic.pages.nesting import FieldNode, build_node
+from pymosaic.pages.nesting import FieldNode, build_node, leaf_names
 from pymosaic.pages.protobuf import emit
 from pymosaic.pages.write import write_page
 from pymosaic.sink import Sink, SinkLike, open_sink
@@ -134,17 +134,10 @@ class _Choices:
             return
         known = {node.field.name for node in nodes}
         for node in nodes:
-            known.update(_leaf_names(node, ""))
+            known.update(leaf_names(node))
         for name in self._by_name:
             if name not in known:
                 raise InvalidOptionError(f"encodings: there is no column {name!r}")
-
-
-def _leaf_names(node: FieldNode, prefix: str) -> list[str]:
-    name = f"{prefix}{node.field.name}"
-    if not node.children:
-        return [name]
-    return [leaf for child in node.children for leaf in _leaf_names(child, f"{name}.")]
 
 
 def _prepared_schema(schema: pa.Schema, choices: _Choices) -> pa.Schema:
@@ -154,6 +147,11 @@ def _prepared_schema(schema: pa.Schema, choices: _Choices) -> pa.Schema:
     for field in schema:
         if field.name in names:
             raise InvalidDataError(f"there are two columns {field.name!r}")
+        if "." in field.name:
+            raise InvalidDataError(
+                f"column {field.name!r}: Lance reads a dot in a name as a step into a struct; "
+                "rename it, or make structs with pymosaic.lance.from_mosaic"
+            )
         names.add(field.name)
         choice = choices.of_column(field.name)
         metadata = dict(field.metadata or {})
@@ -199,9 +197,9 @@ class _FileWriter:
     def add(self, node: FieldNode, column: pa.ChunkedArray) -> None:
         """Write the columns of one field."""
         name = node.field.name
-        leaf_names = _leaf_names(node, "")
-        choices = [self._choices.of_leaf(name, leaf) for leaf in leaf_names]
-        pages: list[list[Page]] = [[] for _ in leaf_names]
+        names = leaf_names(node)
+        choices = [self._choices.of_leaf(name, leaf) for leaf in names]
+        pages: list[list[Page]] = [[] for _ in names]
         num_rows = len(column)
         rows_per_page = _rows_per_page(column, self._page_bytes)
         for start in range(0, num_rows, rows_per_page):
@@ -209,7 +207,7 @@ class _FileWriter:
             array = _one_array(piece)
             for number, leaf in enumerate(flatten(node, array)):
                 pages[number].append(
-                    self._write_page(leaf, choices[number], leaf_names[number], len(array), start)
+                    self._write_page(leaf, choices[number], names[number], len(array), start)
                 )
         for leaf_pages in pages:
             direct = DirectEncoding(encoding=emit(_COLUMN_ENCODING))
@@ -268,7 +266,8 @@ class _FileWriter:
 
 def _rows_per_page(column: pa.ChunkedArray, page_bytes: int) -> int:
     """Rows of about so many bytes of Arrow memory."""
-    return max(1, len(column) * page_bytes // max(1, column.nbytes, page_bytes)) or 1
+    size: int = max(page_bytes, column.nbytes)
+    return max(1, len(column) * page_bytes // size)
 
 
 def _one_array(piece: pa.ChunkedArray) -> pa.Array:

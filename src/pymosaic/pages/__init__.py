@@ -24,45 +24,54 @@ Bytes are hostile until checked; what comes out is valid Arrow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 
-from pymosaic.limits import Limits
 from pymosaic.pages.blocks import Memory, corrupt_unless
 from pymosaic.pages.encodings import TreeDecoder
-from pymosaic.pages.layouts import read_items
-from pymosaic.pages.layouts.page import PageInput, Range, Steps
+from pymosaic.pages.layouts import mini_block, read_items
+from pymosaic.pages.layouts.page import Items, PageInput, Steps
 from pymosaic.pages.levels import shape_of, unravel
-from pymosaic.pages.messages import Layout
+from pymosaic.pages.messages import Layout, MiniBlockLayout
 from pymosaic.pages.nesting import LeafPath, nest
 
-__all__ = ["read_page", "run"]
+__all__ = ["read_page", "take_from_pages"]
 
 
-def read_page(layout: Layout, page: PageInput, path: LeafPath, limits: Limits) -> Steps[pa.Array]:
-    """Read rows of a page of one leaf; the array has a row for each wanted one."""
-    memory = Memory.of_page(limits)
+def read_page(layout: Layout, page: PageInput, path: LeafPath, memory: Memory) -> Steps[pa.Array]:
+    """Read a page of one leaf, or the wanted rows of it, of which there are some."""
+    memory.charge(sum(page.buffer_sizes) if page.rows is None else 0)
+    return _finish(
+        read_items(layout, page, TreeDecoder(memory)),
+        layout,
+        page.num_rows if page.rows is None else len(page.rows),
+        path,
+        memory,
+    )
+
+
+def take_from_pages(
+    layouts: Sequence[MiniBlockLayout], pages: Sequence[PageInput], path: LeafPath, memory: Memory
+) -> Steps[pa.Array]:
+    """Read the wanted rows of several mini-block pages of one leaf that are alike."""
+    num_rows = sum(len(page.rows) for page in pages if page.rows is not None)
+    steps = mini_block.take(layouts, pages, TreeDecoder(memory))
+    return _finish(steps, layouts[0], num_rows, path, memory)
+
+
+def _finish(
+    steps: Steps[Items], layout: Layout, num_rows: int, path: LeafPath, memory: Memory
+) -> Steps[pa.Array]:
+    """Turn the items that are read into an array of so many rows."""
     shape = shape_of(layout.layers)
     path.check(shape)
-    items = yield from read_items(layout, page, TreeDecoder(memory))
+    items = yield from steps
     layers = unravel(items.levels, shape, items.num_items, memory)
     array = nest(path, layers, items.values, memory)
-    if items.rows is not None:
-        corrupt_unless(
-            not len(items.rows) or int(items.rows.max()) < len(array), "a row is missing", "page"
-        )
-        return array.take(pa.array(items.rows))
-    expected = page.num_rows if page.rows is None else len(page.rows)
-    corrupt_unless(len(array) == expected, f"{len(array)} rows, not {expected}", "page")
-    return array
-
-
-def run(steps: Steps[pa.Array], fetch: Callable[[Sequence[Range]], list[memoryview]]) -> pa.Array:
-    """Drive one reading to its end with a function that fetches ranges."""
-    try:
-        ranges = next(steps)
-        while True:
-            ranges = steps.send(fetch(ranges))
-    except StopIteration as stop:
-        return stop.value
+    if items.rows is None:
+        corrupt_unless(len(array) == num_rows, f"{len(array)} rows, not {num_rows}", "page")
+        return array
+    highest = int(items.rows.max())
+    corrupt_unless(len(items.rows) == num_rows and highest < len(array), "rows are missing", "page")
+    return array.take(pa.array(items.rows))

@@ -173,7 +173,8 @@ def _lists(
     else:
         nulls = 0
         if block.validity is not None:
-            nulls = num_items - int(np.bitwise_count(block.validity).sum(dtype=np.int64))
+            bits = np.unpackbits(block.validity, count=num_items, bitorder="little")
+            nulls = num_items - int(np.count_nonzero(bits))
         items = block_to_array(
             block.items, item_type, num_items, block.validity if nulls else None, nulls, memory
         )
@@ -237,7 +238,10 @@ def _to_dictionary(
         indices = pa.array(block.indices)
     else:
         values = block_to_array(block, value_type, block.count, validity, null_count, memory)
-        encoded = values.dictionary_encode()
+        try:
+            encoded = values.dictionary_encode()
+        except pa.ArrowNotImplementedError as error:
+            raise UnsupportedFeatureError(str(error), structure="page") from error
         items, indices = encoded.dictionary, encoded.indices.fill_null(0)
     if len(items) > 1 << (index_type.bit_width - (not pa.types.is_unsigned_integer(index_type))):
         raise UnsupportedFeatureError(

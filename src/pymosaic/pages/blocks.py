@@ -29,6 +29,7 @@ __all__ = [
     "VariableBlock",
     "bytes_of",
     "corrupt_unless",
+    "numbers_of",
 ]
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
@@ -142,19 +143,27 @@ class Chunks:
 class Memory:
     """What decoding may take: every array is asked for here before it is made."""
 
-    __slots__ = ("_left", "_limit", "_name")
+    __slots__ = ("_left", "_limit", "_name", "_table")
 
-    def __init__(self, limit: int, name: str) -> None:
+    def __init__(self, limit: int, name: str, table: Memory | None = None) -> None:
         self._limit = self._left = limit
         self._name = name
+        self._table = table
 
     @staticmethod
-    def of_page(limits: Limits) -> Memory:
-        """For one page."""
-        return Memory(limits.max_row_group_bytes, "max_row_group_bytes")
+    def of_table(limits: Limits) -> Memory:
+        """For all that one call reads."""
+        return Memory(limits.max_table_bytes, "max_table_bytes")
+
+    @staticmethod
+    def of_page(limits: Limits, table: Memory | None = None) -> Memory:
+        """For one page, as a part of a table."""
+        return Memory(limits.max_row_group_bytes, "max_row_group_bytes", table)
 
     def charge(self, size: int) -> None:
         """Count ``size`` bytes."""
+        if self._table is not None:
+            self._table.charge(size)
         self._left -= size
         if self._left < 0:
             raise LimitExceededError(
@@ -181,6 +190,12 @@ class Memory:
 def bytes_of(content: Any) -> Bytes:
     """A buffer as an array, not copied."""
     return np.frombuffer(content, np.uint8)
+
+
+def numbers_of(content: Any, kind: str, count: int = -1) -> npt.NDArray[Any]:
+    """A buffer as numbers; copied only where they would not lie at multiples of their width."""
+    numbers = np.frombuffer(content, kind, count)
+    return numbers if numbers.flags.aligned else numbers.copy()
 
 
 def corrupt_unless(condition: bool, reason: str, structure: str) -> None:

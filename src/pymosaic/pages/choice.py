@@ -3,14 +3,16 @@
 What is not forced is chosen by size, in bytes of the page's values:
 
 1. A page without values, or with nulls only, is an all-null page.
-2. Values of 256 bytes or more, even one, make a full-zip page; the others a mini-block page.
+2. Values of 256 bytes or more, even one, make a full-zip page; the others a mini-block page, unless
+   a chunk would have more levels than its header can count.
 3. Fixed width (8 to 64 bits): the smallest of plain, bit-packed and runs; on equal sizes the one
    named first. Other widths: plain.
 4. Variable width: FSST where the values have 32 KiB and it saves a tenth, else plain.
-5. A dictionary instead, for strings and for values of 64 bits and more, where the items and four
-   bytes a thousand… indices at their bit width take less than four fifths of what 3 and 4 give.
+5. A dictionary instead, for strings and for values of 64 bits and more, where its items and its
+   indices, packed to their bits, take less than four fifths of what 3 or 4 gives.
 6. A general compressor, where one is asked for, is kept for a page only where it makes it smaller.
-   With one, numbers of 32 and 64 bits that would be plain are split into byte streams first.
+   With one, strings are not FSST-compressed, and numbers of 32 and 64 bits that would be plain are
+   split into byte streams first.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def unravel(levels: Levels, shape: Shape, num_items: int, memory: Memory) -> lis
         return [_item_layer(definition, shape, layer, memory) for layer in range(num_layers)]
     if levels.repetition is None:
         raise CorruptFileError("lists without repetition levels", structure="levels")
-    if shape.is_list.tolist() == [1, 0]:
+    if _is_plain_list(shape):
         return _plain_lists(levels.repetition, definition, shape, memory)
     row_bytes = (num_items + 7) // 8
     memory.charge(num_layers * (row_bytes + 4 * (num_items + 1)))
@@ -181,6 +181,10 @@ def _item_layer(definition: LevelArray, shape: Shape, layer: int, memory: Memory
     bitmap = memory.bytes((len(definition) + 7) // 8)
     nulls = levels_to_validity(definition, shape.first_null(layer), shape.max_def, bitmap)
     return LayerContent(len(definition), nulls, bitmap if nulls else None, None)
+
+
+def _is_plain_list(shape: Shape) -> bool:
+    return bool(shape.is_list.tolist() == [1, 0])
 
 
 def _plain_lists(

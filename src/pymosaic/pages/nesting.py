@@ -19,7 +19,16 @@ from pymosaic.pages.arrow_values import block_to_array
 from pymosaic.pages.blocks import Block, Bytes, Memory, corrupt_unless
 from pymosaic.pages.levels import LayerContent, Shape
 
-__all__ = ["FieldNode", "LeafPath", "build_node", "is_list_like", "leaf_paths", "merge", "nest"]
+__all__ = [
+    "FieldNode",
+    "LeafPath",
+    "build_node",
+    "is_list_like",
+    "leaf_names",
+    "leaf_paths",
+    "merge",
+    "nest",
+]
 
 
 def is_list_like(data_type: pa.DataType) -> bool:
@@ -90,6 +99,14 @@ def leaf_paths(node: FieldNode) -> list[LeafPath]:
     return paths
 
 
+def leaf_names(node: FieldNode, prefix: str = "") -> list[str]:
+    """Names of all leaves of a field, in the order of their columns, such as ``point.x``."""
+    name = f"{prefix}{node.field.name}"
+    if not node.children:
+        return [name]
+    return [leaf for child in node.children for leaf in leaf_names(child, f"{name}.")]
+
+
 def _around(data_type: pa.DataType, child: pa.Field) -> pa.DataType:
     if pa.types.is_struct(data_type):
         return pa.struct([child])
@@ -153,6 +170,12 @@ def merge(node: FieldNode, arrays: Sequence[pa.Array]) -> pa.Array:
             inner.append(other_values)
         buffers.append(pa.py_buffer(offsets))
         children = [merge(node.children[0], inner)]
+        if pa.types.is_map(data_type):
+            corrupt_unless(
+                children[0].null_count == 0 and children[0].field(0).null_count == 0,
+                "a map has null keys",
+                "nesting",
+            )
     return pa.Array.from_buffers(
         data_type, length, buffers, arrays[0].null_count, children=children
     )

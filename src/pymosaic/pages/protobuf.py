@@ -25,6 +25,7 @@ writers give.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -57,17 +58,15 @@ _Bytes = bytes | memoryview
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 # Lance's deepest trees have about six levels; Python's stack holds many more than this.
 _MAX_DEPTH = 40
+_SMALL_BYTES = 32
 
 
 class _Kind(Enum):
     UINT = "uint"
-    OPTIONAL_UINT = "optional uint"
     INT32 = "int32"
-    OPTIONAL_INT32 = "optional int32"
     BOOL = "bool"
     TEXT = "text"
     DATA = "data"
-    OPTIONAL_DATA = "optional data"
     MESSAGE = "message"
     MESSAGES = "messages"
     UINTS = "uints"
@@ -75,13 +74,7 @@ class _Kind(Enum):
     ONE_OF = "one of"
 
 
-_VARINT_KINDS = {
-    _Kind.UINT,
-    _Kind.OPTIONAL_UINT,
-    _Kind.INT32,
-    _Kind.OPTIONAL_INT32,
-    _Kind.BOOL,
-}
+_NUMBERS = (_Kind.UINT, _Kind.INT32, _Kind.BOOL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +97,7 @@ def uint(number: int) -> Any:
 
 def optional_uint(number: int) -> Any:
     """A number whose absence means something."""
-    return _field(_Spec(number, _Kind.OPTIONAL_UINT), None)
+    return _field(_Spec(number, _Kind.UINT), None)
 
 
 def int32(number: int) -> Any:
@@ -114,7 +107,7 @@ def int32(number: int) -> Any:
 
 def optional_int32(number: int) -> Any:
     """int32 whose absence means something."""
-    return _field(_Spec(number, _Kind.OPTIONAL_INT32), None)
+    return _field(_Spec(number, _Kind.INT32), None)
 
 
 def boolean(number: int) -> Any:
@@ -134,7 +127,7 @@ def data(number: int) -> Any:
 
 def optional_data(number: int) -> Any:
     """Bytes whose absence means something."""
-    return _field(_Spec(number, _Kind.OPTIONAL_DATA), None)
+    return _field(_Spec(number, _Kind.DATA), None)
 
 
 def child(number: int, target: Callable[[], Any]) -> Any:
@@ -168,8 +161,20 @@ def message(*, closed: bool) -> Callable[[type[_Message]], type[_Message]]:
 
     def decorate(cls: type[_Message]) -> type[_Message]:
         made: Any = dataclass(frozen=True, slots=True)(cls)
-        specs = {f.metadata["protobuf"].number: f for f in dataclasses.fields(made)}
-        made.__protobuf_fields__ = specs
+        specs = {f.name: f.metadata["protobuf"] for f in dataclasses.fields(made)}
+        made.__protobuf_fields__ = {
+            spec.number: (name, spec.kind, spec.target) for name, spec in specs.items()
+        }
+        made.__protobuf_order__ = [
+            (
+                f.metadata["protobuf"].number,
+                f.name,
+                f.metadata["protobuf"].kind,
+                f.metadata["protobuf"].target,
+                f.default,
+            )
+            for f in sorted(dataclasses.fields(made), key=lambda f: f.metadata["protobuf"].number)
+        ]
         made.__protobuf_closed__ = closed
         return made  # type: ignore[no-any-return]
 
@@ -248,12 +253,21 @@ def _read_map_entry(value: memoryview, structure: str) -> tuple[str, bytes]:
     return key, content
 
 
+@functools.lru_cache(maxsize=1024)
+def _parse_small(
+    targets: Callable[[], Mapping[int, type]], content: bytes, structure: str, depth: int
+) -> object:
+    # The same few encodings describe most pages of most columns; messages never change.
+    return _parse_one_of(targets, memoryview(content), structure, depth)
+
+
 def _parse_one_of(
-    targets: Mapping[int, type], view: memoryview, structure: str, depth: int
+    targets: Callable[[], Mapping[int, type]], view: memoryview, structure: str, depth: int
 ) -> object:
     found: object = None
+    known = targets()
     for number, wire, value in _read_fields(view, structure):
-        target = targets.get(number)
+        target = known.get(number)
         if target is None:
             raise UnsupportedFeatureError(
                 f"choice {number} is not one of this version of the format", structure=structure
@@ -269,54 +283,58 @@ def _parse(cls: Any, view: memoryview, depth: int) -> Any:
     if depth > _MAX_DEPTH:
         raise CorruptFileError(f"nested deeper than {_MAX_DEPTH} levels", structure=structure)
     values: dict[str, Any] = {}
+    repeated: dict[str, list[Any]] = {}
+    fields = cls.__protobuf_fields__
     for number, wire, value in _read_fields(view, structure):
-        field = cls.__protobuf_fields__.get(number)
+        field = fields.get(number)
         if field is None:
             if cls.__protobuf_closed__:
                 raise UnsupportedFeatureError(
                     f"field {number} is not one of this version of the format", structure=structure
                 )
             continue
-        spec: _Spec = field.metadata["protobuf"]
-        name, kind = field.name, spec.kind
-        if wire == _VARINT and isinstance(value, int):
-            if kind in (_Kind.UINT, _Kind.OPTIONAL_UINT):
+        name, kind, target = field
+        if isinstance(value, int):
+            if kind is _Kind.UINT:
                 values[name] = value
             elif kind is _Kind.BOOL:
                 values[name] = value != 0
-            elif kind in (_Kind.INT32, _Kind.OPTIONAL_INT32):
+            elif kind is _Kind.INT32:
                 values[name] = _as_int32(value, structure)
             elif kind is _Kind.UINTS:
-                values.setdefault(name, []).append(value)
+                repeated.setdefault(name, []).append(value)
             else:
                 raise CorruptFileError(f"{name} is a number", structure=structure)
-            continue
-        if wire != _BYTES or isinstance(value, int) or kind in _VARINT_KINDS:
+        elif wire != _BYTES or kind in _NUMBERS:
             raise CorruptFileError(f"{name} has wire type {wire}", structure=structure)
-        if kind is _Kind.TEXT:
-            values[name] = _as_text(value, structure)
-        elif kind in (_Kind.DATA, _Kind.OPTIONAL_DATA):
-            values[name] = bytes(value)
-        elif kind is _Kind.UINTS:
-            packed, position = values.setdefault(name, []), 0
-            while position < len(value):
-                entry, position = _read_varint(value, position, structure)
-                packed.append(entry)
-        elif kind is _Kind.TEXT_MAP:
-            values.setdefault(name, []).append(_read_map_entry(value, structure))
-        else:
-            assert spec.target is not None
-            target = spec.target()
-            if kind is _Kind.MESSAGE:
-                values[name] = _parse(target, value, depth + 1)
-            elif kind is _Kind.MESSAGES:
-                values.setdefault(name, []).append(_parse(target, value, depth + 1))
+        elif kind is _Kind.MESSAGE:
+            values[name] = _parse(target(), value, depth + 1)
+        elif kind is _Kind.ONE_OF:
+            if len(value) <= _SMALL_BYTES:
+                values[name] = _parse_small(target, bytes(value), structure, depth + 1)
             else:
                 values[name] = _parse_one_of(target, value, structure, depth + 1)
-    for name, value in values.items():
-        if isinstance(value, list):
-            values[name] = tuple(value)
+        elif kind is _Kind.DATA:
+            values[name] = bytes(value)
+        elif kind is _Kind.TEXT:
+            values[name] = _as_text(value, structure)
+        elif kind is _Kind.UINTS:
+            repeated.setdefault(name, []).extend(_packed(value, structure))
+        elif kind is _Kind.TEXT_MAP:
+            repeated.setdefault(name, []).append(_read_map_entry(value, structure))
+        else:
+            repeated.setdefault(name, []).append(_parse(target(), value, depth + 1))
+    for name, entries in repeated.items():
+        values[name] = tuple(entries)
     return cls(**values)
+
+
+def _packed(view: memoryview, structure: str) -> list[int]:
+    numbers, position = [], 0
+    while position < len(view):
+        number, position = _read_varint(view, position, structure)
+        numbers.append(number)
+    return numbers
 
 
 def parse(cls: type[_Message], content: _Bytes) -> _Message:
@@ -369,34 +387,32 @@ def emit(instance: Any) -> bytes:
     '0820'
     """
     out = bytearray()
-    for number, field in sorted(type(instance).__protobuf_fields__.items()):
-        spec: _Spec = field.metadata["protobuf"]
-        value = getattr(instance, field.name)
-        if value is None or (value == field.default and field.default is not None):
+    for number, name, kind, target, default in type(instance).__protobuf_order__:
+        value = getattr(instance, name)
+        if value is None or (value == default and default is not None):
             continue
-        if spec.kind in _VARINT_KINDS:
+        if kind in _NUMBERS:
             _append_number(out, number, int(value))
-        elif spec.kind is _Kind.TEXT:
+        elif kind is _Kind.TEXT:
             _append_bytes(out, number, value.encode())
-        elif spec.kind in (_Kind.DATA, _Kind.OPTIONAL_DATA):
+        elif kind is _Kind.DATA:
             _append_bytes(out, number, value)
-        elif spec.kind is _Kind.UINTS:
+        elif kind is _Kind.UINTS:
             packed = bytearray()
             for entry in value:
                 _append_varint(packed, entry)
             _append_bytes(out, number, packed)
-        elif spec.kind is _Kind.TEXT_MAP:
+        elif kind is _Kind.TEXT_MAP:
             for key, content in value:
-                entry_bytes = bytearray()
-                _append_bytes(entry_bytes, 1, key.encode())
-                _append_bytes(entry_bytes, 2, content)
-                _append_bytes(out, number, entry_bytes)
-        elif spec.kind is _Kind.MESSAGES:
+                pair = bytearray()
+                _append_bytes(pair, 1, key.encode())
+                _append_bytes(pair, 2, content)
+                _append_bytes(out, number, pair)
+        elif kind is _Kind.MESSAGES:
             for entry in value:
                 _append_bytes(out, number, emit(entry))
-        elif spec.kind is _Kind.MESSAGE:
+        elif kind is _Kind.MESSAGE:
             _append_bytes(out, number, emit(value))
         else:
-            assert spec.target is not None
-            _append_bytes(out, number, _emit_one_of(spec.target(), value))
+            _append_bytes(out, number, _emit_one_of(target(), value))
     return bytes(out)

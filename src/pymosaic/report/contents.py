@@ -7,11 +7,9 @@ small enough to be looked at. Which ones it shows, the page says.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pymosaic.errors import UnsupportedFeatureError
 from pymosaic.format.footer import FOOTER_SIZE
@@ -142,31 +140,23 @@ def _parquet(sampled: Samples, names: list[str]) -> dict[str, int]:
     }
 
 
-@dataclass(frozen=True, slots=True)
 class _Cells:
     """Arrays of what is known per row group and bucket, and per row group and column."""
-
-    offset: Numbers
-    size: Numbers
-    raw_size: Numbers
-    encoding: Numbers
-    nulls: Numbers
-    entries: Numbers
-    raw: Numbers
-    children: Numbers
-    # By row group: bytes of the slots of paged buckets, primaries of a bucket before its children.
-    slots: list[npt.NDArray[np.uint64]]
 
     def __init__(self, num_shown: int, num_columns: int, num_buckets: int) -> None:
         def zeros(*shape: int) -> Numbers:
             return np.zeros(shape, np.uint64)
 
-        for name in ("offset", "size", "raw_size"):
-            object.__setattr__(self, name, zeros(num_shown, num_buckets))
-        for name in ("encoding", "nulls", "entries", "raw"):
-            object.__setattr__(self, name, zeros(num_shown, num_columns))
-        object.__setattr__(self, "children", zeros(num_columns))
-        object.__setattr__(self, "slots", [])
+        self.offset = zeros(num_shown, num_buckets)
+        self.size = zeros(num_shown, num_buckets)
+        self.raw_size = zeros(num_shown, num_buckets)
+        self.encoding = zeros(num_shown, num_columns)
+        self.nulls = zeros(num_shown, num_columns)
+        self.entries = zeros(num_shown, num_columns)
+        self.raw = zeros(num_shown, num_columns)
+        self.children = zeros(num_columns)
+        # Bytes of the slots of paged buckets; the primaries of a bucket before its children.
+        self.slots: list[Numbers] = []
 
     def add(self, place: int, bucket: BucketMetadata) -> None:
         """Take in one bucket of the ``place``-th shown row group."""

@@ -16,6 +16,7 @@ from pymosaic.pages.blocks import (
     FixedBlock,
     VariableBlock,
     corrupt_unless,
+    numbers_of,
 )
 from pymosaic.pages.encodings.decoder import Decoder, plain
 from pymosaic.pages.encodings.encoded import EncodedBlock
@@ -33,7 +34,7 @@ def look_up(indices: Block, items: Block) -> DictionaryBlock:
     corrupt_unless(
         isinstance(items, FixedBlock | VariableBlock), "items that are not scalars", "dictionary"
     )
-    numbers = np.frombuffer(block.data, f"<u{block.bits // 8}", block.count)
+    numbers = numbers_of(block.data, f"<u{block.bits // 8}", block.count)
     highest = int(numbers.max()) if len(numbers) else -1
     corrupt_unless(highest < items.count, f"index {highest} into {items.count} items", "dictionary")
     return DictionaryBlock(numbers, items)

@@ -45,6 +45,7 @@ __all__ = [
     "decode_values",
     "describe",
     "emit_symbol_table",
+    "expand_values",
     "parse_symbol_table",
 ]
 
@@ -83,7 +84,8 @@ def parse_symbol_table(content: bytes) -> SymbolTable:
     return SymbolTable(table[8 : 8 + 8 * count], lengths, switch != 0)
 
 
-def _expand(encoding: Fsst, block: Block, decoder: Decoder) -> VariableBlock:
+def expand_values(encoding: Fsst, block: Block, decoder: Decoder) -> VariableBlock:
+    """Expand values, in whatever form they came."""
     if not isinstance(block, VariableBlock):
         corrupt_unless(False, "values of fixed width", "FSST values")
         raise AssertionError
@@ -112,12 +114,12 @@ def _expand(encoding: Fsst, block: Block, decoder: Decoder) -> VariableBlock:
 
 def decode_chunks(encoding: Fsst, chunks: Chunks, decoder: Decoder) -> VariableBlock:
     """Expand the values of all chunks."""
-    return _expand(encoding, decoder.chunks(encoding.values, chunks), decoder)
+    return expand_values(encoding, decoder.chunks(encoding.values, chunks), decoder)
 
 
 def decode_values(encoding: Fsst, block: Block, decoder: Decoder) -> VariableBlock:
     """Expand values that were compressed one by one."""
-    return _expand(encoding, decoder.values(encoding.values, block), decoder)
+    return expand_values(encoding, decoder.values(encoding.values, block), decoder)
 
 
 def _sample(block: VariableBlock) -> tuple[Bytes, Integers]:

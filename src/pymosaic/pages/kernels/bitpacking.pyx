@@ -8,7 +8,7 @@ where that is smaller than the plain values, else it is plain.
 Outputs must start at a multiple of 8 bytes.
 """
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from pymosaic.kernels.primitives cimport corrupt, load_le16, load_le32, load_le64
@@ -39,7 +39,7 @@ def unpack_inline(
 ):
     """Unpack chunks that begin with their width; ``out`` holds the sum of ``counts`` values."""
     cdef int64_t chunk, count, size, width, bytes_per_value = bits // 8, position = 0
-    cdef uint8_t[8 * GROUP] spare
+    cdef uint64_t[GROUP] spare
     cdef const uint8_t* source
     with nogil:
         for chunk in range(counts.shape[0]):
@@ -72,7 +72,7 @@ def unpack_groups(
     """Unpack chunks of one width; ``out`` holds the sum of ``counts`` values."""
     cdef int64_t chunk, groups, tail, expected, bytes_per_value = bits // 8, position = 0
     cdef int64_t group_bytes = <int64_t>width * 128, group, available
-    cdef uint8_t[8 * GROUP] spare
+    cdef uint64_t[GROUP] spare
     cdef const uint8_t* source
     with nogil:
         for chunk in range(counts.shape[0]):
@@ -115,7 +115,7 @@ def pack_inline(
 ):
     """Pack groups of 1,024 values, each behind its width; ``out`` has exactly the room."""
     cdef int64_t group, bytes_per_value = bits // 8, count, total, position = 0, width
-    cdef uint8_t[8 * GROUP] spare
+    cdef uint64_t[GROUP] spare
     with nogil:
         total = values.shape[0] // bytes_per_value
         for group in range(widths.shape[0]):
@@ -135,7 +135,7 @@ def pack_inline(
 def pack_groups(const uint8_t[::1] values, int bits, int width, uint8_t[::1] out):
     """Pack whole groups of 1,024 values to one width; ``out`` has 128 * width bytes for each."""
     cdef int64_t group, bytes_per_value = bits // 8, count, total, groups
-    cdef uint8_t[8 * GROUP] spare
+    cdef uint64_t[GROUP] spare
     if width == 0:
         return
     with nogil:

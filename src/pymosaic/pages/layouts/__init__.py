@@ -13,6 +13,8 @@ __all__ = ["read_items"]
 def read_items(layout: Layout, page: PageInput, decoder: TreeDecoder) -> Steps[Items]:
     """Read a page of any layout."""
     if isinstance(layout, MiniBlockLayout):
+        if page.rows is not None:
+            return mini_block.take([layout], [page], decoder)
         return mini_block.read(layout, page, decoder)
     if isinstance(layout, FullZipLayout):
         return full_zip.read(layout, page, decoder)

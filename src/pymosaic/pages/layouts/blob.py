@@ -19,6 +19,7 @@ from pymosaic.pages.blocks import (
     VariableBlock,
     bytes_of,
     corrupt_unless,
+    numbers_of,
 )
 from pymosaic.pages.encodings import TreeDecoder
 from pymosaic.pages.layouts.page import FILE, Items, PageInput, Steps
@@ -41,9 +42,15 @@ def read(
     assert layout.inner_layout is not None
     inner = yield from read_inner(layout.inner_layout, page, decoder)
     block = inner.values
-    if not isinstance(block, StructBlock) or len(block.fields) != 2:
+    fields = block.fields if isinstance(block, StructBlock) else ()
+    numbers = [
+        numbers_of(field.data, "<u8", field.count)
+        for field in fields
+        if isinstance(field, FixedBlock) and field.bits == 64
+    ]
+    if len(fields) != 2 or len(numbers) != 2:
         raise CorruptFileError("descriptions are not position and size", structure="BlobLayout")
-    position, size = (np.frombuffer(field.data, "<u8") for field in block.fields)  # type: ignore[union-attr]
+    position, size = numbers
     if inner.rows is not None:
         position, size = position[inner.rows], size[inner.rows]
     is_null = (size == 0) & (position != 0)

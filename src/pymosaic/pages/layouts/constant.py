@@ -25,6 +25,7 @@ from pymosaic.pages.blocks import (
     VariableBlock,
     bytes_of,
     corrupt_unless,
+    numbers_of,
 )
 from pymosaic.pages.encodings import TreeDecoder
 from pymosaic.pages.encodings.constant import repeat
@@ -40,12 +41,12 @@ def _levels(
 ) -> LevelArray | None:
     if encoding is None:
         corrupt_unless(len(content) % 2 == 0, "half a level", "levels")
-        return np.frombuffer(content, "<u2") if len(content) else None
+        return numbers_of(content, "<u2") if len(content) else None
     corrupt_unless(count <= 1 << 31, f"{count} levels", "levels")
     block = decoder.blocks(encoding, Chunks.single(bytes_of(content), count))
     if not isinstance(block, FixedBlock) or block.bits != 16:
         raise CorruptFileError("levels are not of 16 bits", structure="levels")
-    return np.frombuffer(block.data, "<u2", block.count)
+    return numbers_of(block.data, "<u2", block.count)
 
 
 def _scalar(content: memoryview) -> list[memoryview]:
@@ -101,21 +102,10 @@ def read(layout: AllNullLayout, page: PageInput, decoder: TreeDecoder) -> Steps[
     num_items = page.num_rows
     for given in (repetition, definition):
         num_items = num_items if given is None else len(given)
-    if parts is None:
-        values = None
-        if definition is None and shape.max_rep == 0:
-            # All null at the innermost layer, and nothing else is.
-            levels = Levels(None, _all_null_definition(shape, num_items, decoder))
-    else:
+    values = None
+    if parts is not None:
         values = _repeated(parts, _count_visible(levels, shape, page.num_rows), decoder)
     return Items(levels, num_items, values, page.rows)
-
-
-def _all_null_definition(shape: Shape, num_items: int, decoder: TreeDecoder) -> LevelArray | None:
-    if shape.max_def == 0:
-        return None
-    decoder.memory.charge(2 * num_items)
-    return np.ones(num_items, np.uint16)
 
 
 def write(layers: tuple[int, ...], levels: Levels) -> tuple[AllNullLayout, list[Bytes]]:

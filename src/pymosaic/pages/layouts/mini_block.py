@@ -18,223 +18,168 @@ Header and buffers are padded to 8 bytes. The last chunk has what is left of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pymosaic.errors import CorruptFileError, UnsupportedFeatureError
+from pymosaic.errors import CorruptFileError
 from pymosaic.pages.blocks import (
     Block,
     Bytes,
     Chunks,
     FixedBlock,
     Integers,
+    VariableBlock,
     bytes_of,
     corrupt_unless,
+    numbers_of,
 )
-from pymosaic.pages.encodings import TreeDecoder, out_of_line_bitpacking
+from pymosaic.pages.encodings import TreeDecoder, fsst, out_of_line_bitpacking
 from pymosaic.pages.encodings.dictionary import look_up
 from pymosaic.pages.encodings.encoded import ChunkBuffer, EncodedBlock, EncodedChunks
-from pymosaic.pages.kernels.chunks import locate_buffers, scatter
-from pymosaic.pages.layouts.page import Items, PageInput, Steps
+from pymosaic.pages.kernels.chunks import gather, locate_buffers, scatter
+from pymosaic.pages.layouts.chunk_index import CHUNKS_BUFFER, ChunkIndex, parse_chunk_index
+from pymosaic.pages.layouts.page import Items, PageInput, Range, Steps
 from pymosaic.pages.levels import LevelArray, Levels, Shape, shape_of
-from pymosaic.pages.messages import Encoding, MiniBlockLayout
+from pymosaic.pages.messages import Encoding, Fsst, MiniBlockLayout
 
-__all__ = ["ChunkIndex", "read", "write"]
+__all__ = ["are_alike", "read", "take", "write"]
 
-_WORDS, _CHUNKS, _DICTIONARY = 0, 1, 2
-# What a word can say of any chunk but the last, which holds no more either.
-_MAX_CHUNK_VALUES = 1 << 15
+_WORDS, _DICTIONARY = 0, 2
 _MAX_VALUE_BUFFERS = 64
 _MAX_CHUNK_BYTES = 1 << 15
 _MAX_U16 = (1 << 16) - 1
 _PADDING = 0xFE
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkIndex:
-    """Chunks of a page: where they are, and how many values and rows they hold.
-
-    A row belongs to the chunk in which it ends. ``leftover`` is that of the repetition index, where
-    there is one.
-    """
-
-    starts: Integers
-    sizes: Integers
-    counts: Integers
-    first_row: Integers
-    end_row: Integers
-    leftover: Integers | None
-
-    @property
-    def continues(self) -> npt.NDArray[np.bool_]:
-        """For each chunk, whether it begins in the middle of a row."""
-        result = np.zeros(len(self.starts), np.bool_)
-        if self.leftover is not None:
-            result[1:] = self.leftover[:-1] > 0
-        return result
-
-
-def _parse_words(layout: MiniBlockLayout, content: memoryview, size: int) -> list[Integers]:
-    """Starts, sizes and numbers of values of all chunks."""
-    width = 4 if layout.has_large_chunk else 2
-    corrupt_unless(len(content) % width == 0, "half a word", "chunk words")
-    words = np.frombuffer(content, f"<u{width}").astype(np.int64)
-    sizes = ((words >> 4) + 1) * 8
-    starts = np.cumsum(sizes) - sizes
-    counts = np.int64(1) << (words & 15)
-    num_items = layout.num_items
-    before = int(counts[:-1].sum())
-    if not len(words):
-        corrupt_unless(num_items == 0, f"{num_items} values in no chunk", "chunk words")
-    else:
-        last = num_items - before
-        corrupt_unless(
-            0 <= last <= _MAX_CHUNK_VALUES,
-            f"{before} values before the last chunk, {num_items} in all",
-            "chunk words",
-        )
-        counts[-1] = last
-        corrupt_unless(
-            int(sizes.sum()) <= size, f"chunks do not fit in {size} bytes", "chunk words"
-        )
-    return [starts, sizes, counts]
-
-
-def _parse_index(layout: MiniBlockLayout, content: memoryview, num_chunks: int) -> list[Integers]:
-    """Rows that finish in each chunk, and items left over."""
-    if layout.repetition_index_depth != 1:
-        raise UnsupportedFeatureError(
-            f"a repetition index of depth {layout.repetition_index_depth}",
-            structure="repetition index",
-        )
-    corrupt_unless(len(content) == 16 * num_chunks, f"{len(content)} bytes", "repetition index")
-    numbers = np.frombuffer(content, "<u8").reshape(num_chunks, 2)
-    corrupt_unless(
-        not numbers.size or int(numbers.max()) < 1 << 32, "numbers too large", "repetition index"
-    )
-    signed = numbers.astype(np.int64)
-    return [np.ascontiguousarray(signed[:, 0]), np.ascontiguousarray(signed[:, 1])]
-
-
 def read(layout: MiniBlockLayout, page: PageInput, decoder: TreeDecoder) -> Steps[Items]:
-    """Read the wanted rows: the words and indices first, then the chunks that hold them."""
-    corrupt_unless(
-        0 <= layout.num_buffers <= _MAX_VALUE_BUFFERS, f"{layout.num_buffers} buffers", "chunk"
-    )
-    shape = shape_of(layout.layers)
-    has_rep = shape.max_rep > 0
-    has_dictionary = layout.dictionary is not None
-    index_buffer = 3 if has_dictionary else 2
-    wanted = [page.whole(_WORDS)]
-    if has_dictionary:
-        wanted.append(page.whole(_DICTIONARY))
-    if page.rows is None:
-        # Everything is needed, so there is nothing to wait for; nor is the index.
-        wanted.append(page.whole(_CHUNKS))
-        contents = yield wanted
-        chunk_data = contents.pop()
-        index = _chunk_index(layout, contents[0], None, page)
-        rows: Integers | None = None
-        cut = np.zeros(len(index.starts), np.bool_)
-    else:
-        if has_rep:
-            wanted.append(page.whole(index_buffer))
-        contents = yield wanted
-        index = _chunk_index(layout, contents[0], contents[-1] if has_rep else None, page)
-        selected, rows, cut = _select(index, page.rows)
-        pieces = yield [
-            (_CHUNKS, start, size)
-            for start, size in zip(
-                index.starts[selected].tolist(), index.sizes[selected].tolist(), strict=True
-            )
-        ]
-        chunk_data = memoryview(b"".join(pieces))
-        sizes = index.sizes[selected]
-        starts = np.cumsum(sizes) - sizes
-        index = replace(index, starts=starts, sizes=sizes, counts=index.counts[selected])
-    items = _decode(layout, bytes_of(chunk_data), index, cut, decoder)
+    """Read a page as a whole, for which no index is needed."""
+    wanted = [page.whole(_WORDS), page.whole(CHUNKS_BUFFER)]
     if layout.dictionary is not None:
-        dictionary = _dictionary(layout, bytes_of(contents[1]), decoder)
-        assert items.values is not None
-        items = Items(items.levels, items.num_items, look_up(items.values, dictionary))
-    return Items(items.levels, items.num_items, items.values, rows)
+        wanted.append(page.whole(_DICTIONARY))
+    contents = yield wanted
+    index = parse_chunk_index([layout], [page], contents[:1], None)
+    is_cut = np.zeros(len(index.starts), np.bool_)
+    items = _decode(layout, bytes_of(contents[1]), index, is_cut, decoder)
+    return _look_up(layout, items, contents[-1], decoder)
 
 
-def _chunk_index(
-    layout: MiniBlockLayout, words: memoryview, repetition: memoryview | None, page: PageInput
-) -> ChunkIndex:
-    starts, sizes, counts = _parse_words(layout, words, page.buffer_sizes[_CHUNKS])
-    if repetition is None:
-        end_row = np.cumsum(counts)
-        return ChunkIndex(starts, sizes, counts, end_row - counts, end_row, None)
-    finished, leftover = _parse_index(layout, repetition, len(starts))
-    end_row = np.cumsum(finished)
-    total = int(finished.sum())
-    # The last row ends with the page, whether or not the last chunk says so.
-    if len(starts) and leftover[-1] > 0:
-        total += 1
-    corrupt_unless(total == page.num_rows, f"{total} rows, not {page.num_rows}", "repetition index")
-    return ChunkIndex(starts, sizes, counts, end_row - finished, end_row, leftover)
+def are_alike(first: MiniBlockLayout, other: MiniBlockLayout) -> bool:
+    """Whether pages can be taken from together: they differ in the number of items at most."""
+    return first.dictionary is None and replace(other, num_items=first.num_items) == first
 
 
-def _select(index: ChunkIndex, rows: Integers) -> tuple[Integers, Integers, npt.NDArray[np.bool_]]:
-    """Chunks that hold rows; where the rows then are; which chunks have lost their beginning."""
-    if not len(rows):
-        return rows, rows, np.zeros(0, np.bool_)
-    last = np.searchsorted(index.first_row, rows, side="right") - 1
-    # Chunks in which no row ends share their first row with the next that has one.
-    first = last
-    is_needed = np.zeros(len(index.starts) + 1, np.int64)
-    continues = index.continues
-    if index.leftover is not None:
-        position = np.arange(len(index.starts))
-        ended = index.end_row > index.first_row
-        # The chunk in which the row that is open at a chunk's end began.
-        opened = np.maximum.accumulate(np.where(~continues | ended, position, 0))
-        split = (rows == index.first_row[last]) & continues[last]
-        first = np.where(split, opened[np.maximum(last - 1, 0)], last)
-    np.add.at(is_needed, first, 1)
-    np.add.at(is_needed, last + 1, -1)
-    selected = np.flatnonzero(np.cumsum(is_needed[:-1]))
-    begins = np.ones(len(selected), np.bool_)
-    begins[1:] = np.diff(selected) > 1
-    cut = begins & continues[selected]
-    return selected, _locate(index, rows, last, selected, begins), cut
+def take(
+    layouts: Sequence[MiniBlockLayout], pages: Sequence[PageInput], decoder: TreeDecoder
+) -> Steps[Items]:
+    """Read rows of pages that are alike: the words and indices first, then the chunks.
 
-
-def _locate(
-    index: ChunkIndex,
-    rows: Integers,
-    last: Integers,
-    selected: Integers,
-    begins: npt.NDArray[np.bool_],
-) -> Integers:
-    """Where rows are among those of the selected chunks.
-
-    A run of neighbouring chunks holds the rows from the first row of its first chunk on; one that
-    began earlier counts, cut, and so does one that goes on after the run.
+    Every page has rows to take. In ranges, the buffers of the pages are numbered through.
     """
-    run_first = selected[begins]
-    run_last = selected[np.append(np.flatnonzero(begins)[1:] - 1, len(selected) - 1)]
-    length = index.end_row[run_last] - index.first_row[run_first]
-    if index.leftover is not None:
-        length = length + (index.leftover[run_last] > 0)
-    base = np.cumsum(length) - length
-    run = np.searchsorted(run_first, last, side="right") - 1
-    result: Integers = base[run] + rows - index.first_row[run_first[run]]
-    return result
+    layout = layouts[0]
+    num_buffers = [len(page.buffer_sizes) for page in pages]
+    first_buffer = np.cumsum(num_buffers) - num_buffers
+    kinds = [_WORDS]
+    if shape_of(layout.layers).max_rep:
+        kinds.append(_DICTIONARY + (layout.dictionary is not None))
+    wanted: list[Range] = []
+    for kind in kinds:
+        for page, base in zip(pages, first_buffer.tolist(), strict=True):
+            buffer, offset, length = page.whole(kind)
+            wanted.append((base + buffer, offset, length))
+    if layout.dictionary is not None:
+        wanted.append(pages[0].whole(_DICTIONARY))
+    contents = yield wanted
+    words, repetition = contents[: len(pages)], contents[len(pages) : len(pages) * len(kinds)]
+    index = parse_chunk_index(layouts, pages, words, repetition or None)
+    end = np.cumsum([page.num_rows for page in pages])
+    rows = [
+        page.rows + (last - page.num_rows)
+        for page, last in zip(pages, end.tolist(), strict=True)
+        if page.rows is not None
+    ]
+    wanted_rows = np.concatenate(rows)
+    corrupt_unless(
+        len(index.end_row) > 0 and int(index.end_row[-1]) == int(end[-1]), "other rows", "page"
+    )
+    selection = index.select(wanted_rows)
+    chunks = selection.chunks
+    sizes = index.sizes[chunks]
+    pieces = yield [
+        (buffer, start, size)
+        for buffer, start, size in zip(
+            (first_buffer[index.page[chunks]] + CHUNKS_BUFFER).tolist(),
+            index.starts[chunks].tolist(),
+            sizes.tolist(),
+            strict=True,
+        )
+    ]
+    part = replace(index, starts=np.cumsum(sizes) - sizes, sizes=sizes, counts=index.counts[chunks])
+    encoding = layout.value_compression
+    if isinstance(encoding, Fsst) and not layout.rep_compression:
+        # Strings are expanded one by one, so only those that are wanted need be.
+        layout = replace(layout, value_compression=encoding.values)
+    items = _decode(layout, bytes_of(b"".join(pieces)), part, selection.is_cut, decoder)
+    items = _pick(items, selection.rows, decoder)
+    if layout.value_compression is not encoding:
+        assert isinstance(encoding, Fsst)
+        assert items.values is not None
+        items = replace(items, values=fsst.expand_values(encoding, items.values, decoder))
+    return _look_up(layout, items, contents[-1], decoder)
+
+
+def _pick(items: Items, rows: Integers, decoder: TreeDecoder) -> Items:
+    """Keep only rows, where they are single numbers or strings; else say where they are."""
+    block, definition = items.values, items.levels.definition
+    if items.levels.repetition is not None or not isinstance(block, FixedBlock | VariableBlock):
+        return replace(items, rows=rows)
+    if isinstance(block, FixedBlock) and block.bits % 8:
+        return replace(items, rows=rows)
+    corrupt_unless(int(rows.max()) < block.count, "rows are missing", "page")
+    values: Block
+    if isinstance(block, FixedBlock):
+        width = block.bits // 8
+        data = block.data[: block.count * width].reshape(block.count, width)[rows].reshape(-1)
+        values = FixedBlock(block.bits, len(rows), data)
+    else:
+        starts = block.offsets[rows].astype(np.int64)
+        sizes = block.offsets[rows + 1] - starts
+        offsets = np.zeros(len(rows) + 1, block.offsets.dtype)
+        np.cumsum(sizes, out=offsets[1:])
+        data = decoder.memory.bytes(int(sizes.sum()))
+        gather(block.data, starts, sizes, data)
+        values = VariableBlock(offsets, data)
+    if definition is not None:
+        corrupt_unless(len(definition) == block.count, "levels for other items", "levels")
+        definition = definition[rows]
+    return Items(Levels(None, definition), len(rows), values)
+
+
+def _look_up(
+    layout: MiniBlockLayout, items: Items, content: memoryview, decoder: TreeDecoder
+) -> Items:
+    """Replace indices by the dictionary's items, if there is one."""
+    if layout.dictionary is None:
+        return items
+    block = Chunks.single(bytes_of(content), layout.num_dictionary_items)
+    assert items.values is not None
+    values = look_up(items.values, decoder.blocks(layout.dictionary, block))
+    return replace(items, values=values)
 
 
 def _decode(
     layout: MiniBlockLayout,
     data: Bytes,
     index: ChunkIndex,
-    cut: npt.NDArray[np.bool_],
+    is_cut: npt.NDArray[np.bool_],
     decoder: TreeDecoder,
 ) -> Items:
+    corrupt_unless(
+        0 <= layout.num_buffers <= _MAX_VALUE_BUFFERS, f"{layout.num_buffers} buffers", "chunk"
+    )
     shape = shape_of(layout.layers)
     has_rep, has_def = layout.rep_compression is not None, layout.def_compression is not None
     corrupt_unless(
@@ -264,24 +209,20 @@ def _decode(
         block = decoder.blocks(encoding, part)
         if not isinstance(block, FixedBlock) or block.bits != 16:
             raise CorruptFileError("levels are not of 16 bits", structure="levels")
-        return np.frombuffer(block.data, "<u2", block.count)
+        return numbers_of(block.data, "<u2", block.count)
 
     repetition = level_buffer(layout.rep_compression, 0) if has_rep else None
     definition = level_buffer(layout.def_compression, num_level_buffers - 1) if has_def else None
-    if repetition is not None and cut.any():
+    if repetition is not None and is_cut.any():
         # What is left of a row that began in a chunk that was not read counts as a row.
         first_items = np.cumsum(num_levels) - num_levels
         repetition = repetition.copy()
-        first = first_items[cut & (num_levels > 0)]
+        first = first_items[is_cut & (num_levels > 0)]
         repetition[first] = shape.max_rep
     value_chunks = Chunks(data, starts[num_level_buffers:], sizes[num_level_buffers:], index.counts)
     values: Block = decoder.chunks(layout.value_compression, value_chunks)
     num_items = int(num_levels.sum()) if num_level_buffers else value_chunks.total
     return Items(Levels(repetition, definition), num_items, values)
-
-
-def _dictionary(layout: MiniBlockLayout, content: Bytes, decoder: TreeDecoder) -> Block:
-    return decoder.blocks(layout.dictionary, Chunks.single(content, layout.num_dictionary_items))
 
 
 def write(

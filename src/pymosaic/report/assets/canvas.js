@@ -60,7 +60,7 @@ function palette(mode) {
   names.forEach((name, category) => {
     for (let shade = 0; shade < SHADES; shade++) {
       const colour = shaded(themeColour(name), shade);
-      [0, 0.5, 0.78].forEach((share, light) => {
+      [0, 0.4, 0.66].forEach((share, light) => {
         colours[(category * SHADES + shade) * 3 + light] = pixelColour(mixed(colour, ground, share));
       });
     }

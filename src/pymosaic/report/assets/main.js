@@ -5,7 +5,8 @@ function showFile(picture) {
   byId("title").textContent = visible(picture.title);
   const names = { bpe: "names in byte pairs", front: "names front-coded" }[file.nameEncoding];
   const compression = file.compression === "none" ? "not compressed" : file.compression;
-  byId("subtitle").textContent = `Mosaic v1 · ${compression} · ${names}`;
+  const statistics = `statistics of ${plural(picture.withStatistics, "column")}`;
+  byId("subtitle").textContent = `Mosaic v1 · ${compression} · ${names} · ${statistics}`;
   const end = file.size - file.schemaOffset;
   const figures = [
     ["column", file.columns, countText],

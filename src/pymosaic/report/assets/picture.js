@@ -158,7 +158,7 @@ class Picture {
         this.totalStored[p] += this.stored[cell];
         this.totalRaw[p] += this.raw[cell];
         this.totalNulls[p] += this.nulls[cell];
-        const distinct = [NaN, 1, this.entries[cell], 0][this.encoding[cell] & 3];
+        const distinct = this.distinctIn(cell, p);
         this.distinctLow[p] = Math.max(this.distinctLow[p], distinct);
         this.distinctHigh[p] += distinct;
       }
@@ -170,11 +170,21 @@ class Picture {
     }
     // Bytes that are in no part: of row groups that are not shown, or nobody's.
     this.restName = shown.length < this.file.rowGroups ? "not described here" : "unused";
+    this.largestStored = this.totalStored.reduce((most, size) => Math.max(most, size), 1);
     this.totalRows = this.shownRows.reduce((sum, rows) => sum + rows, 0);
     this.totalBuckets = this.bucketSize.reduce((sum, size) => sum + size, 0);
     this.family = Uint8Array.from(this.types, (type) => this.families[type]);
     this.rank = new Uint32Array(columns);
     for (let i = 0; i < columns; i++) this.rank[this.order[i]] = i;
+  }
+
+  // Different values of a column in a row group, NaN where that is not known.
+  distinctIn(cell, position) {
+    const encoding = this.encodings[this.encoding[cell] & 3];
+    if (encoding === "ALL_NULL") return 0;
+    // What is encoded of a list or map is its length.
+    if (encoding === "PLAIN" || this.children[position]) return NaN;
+    return encoding === "CONST" ? 1 : this.entries[cell];
   }
 
   typeName(position) {

@@ -17,6 +17,8 @@ class Simulator {
     byId("clear").addEventListener("click", () => this.type(""));
     this.input.addEventListener("keydown", (event) => {
       if (event.key === "Escape") this.type("");
+      // One line to look at, though names may hold line ends.
+      if (event.key === "Enter") event.preventDefault();
     });
     this.suggest();
     new ResizeObserver(() => this.drawBars()).observe(byId("mosaic-bar"));
@@ -27,20 +29,21 @@ class Simulator {
   suggest() {
     const { names } = this.picture;
     if (!names.length) return;
-    const middle = names[Math.floor(names.length / 2)];
-    const parts = middle.match(/^.*?[_.\-/:]/gu) ? middle.split(/(?<=[_.\-/:])/u) : [];
-    const prefix = parts.slice(0, Math.max(1, Math.ceil(parts.length / 2))).join("");
-    const ideas = [quotedEntry(middle)];
-    if (parts.length > 1) ideas.push(quotedEntry(`${prefix}*`));
-    const spread = [1, 3, 5, 7].map((eighth) => names[Math.floor((names.length * eighth) / 8)]);
-    if (names.length >= 8) ideas.push(spread.map(quotedEntry).join(", "));
-    ideas.push("*");
-    const labels = new Map([[ideas[0], "one column"], ["*", "all"]]);
-    if (names.length >= 8) labels.set(ideas[ideas.length - 2], "four, far apart");
+    const at = (share) => names[Math.floor(names.length * share)];
+    const ideas = [["one column", quotedEntry(at(0.5))]];
+    const parts = at(0.5).split(/(?<=[_.\-/:])/u);
+    if (parts.length > 1) {
+      const pattern = quotedEntry(`${parts.slice(0, Math.ceil(parts.length / 2)).join("")}*`);
+      ideas.push([shortened(visible(pattern), 40), pattern]);
+    }
+    if (names.length >= 8) {
+      ideas.push(["four, far apart", [0.1, 0.35, 0.6, 0.85].map(at).map(quotedEntry).join(", ")]);
+    }
+    ideas.push(["all", "*"]);
     byId("ideas").replaceChildren(
-      ...ideas.map((idea) => {
-        const button = element("button", "chip", labels.get(idea) ?? shortened(visible(idea), 40));
-        button.addEventListener("click", () => this.type(idea));
+      ...ideas.map(([label, text]) => {
+        const button = element("button", "chip", label);
+        button.addEventListener("click", () => this.type(text));
         return button;
       }),
     );

@@ -5,7 +5,7 @@ const ROWS_BEYOND = 6;
 
 // `key` sorts, `text` shows, `bar` is a share drawn behind the text.
 const TABLE_COLUMNS = [
-  { id: "name", title: "Column", key: (picture, p) => p, text: (picture, p) => visible(picture.names[p]) },
+  { id: "name", title: "Column", key: (picture, p) => p, text: (picture, p) => visible(shortened(picture.names[p], 500)) },
   { id: "type", title: "Type", key: (picture, p) => picture.typeName(p), text: (picture, p) => visible(picture.typeName(p)) },
   { id: "encoding", title: "Encoding", key: (picture, p) => picture.encodingText(p), text: (picture, p) => picture.encodingText(p) },
   { id: "bucket", title: "Bucket", number: true, key: (picture, p) => p, text: (picture, p) => countText(picture.bucketOf(p)) },
@@ -45,7 +45,6 @@ class ColumnTable {
     this.search = byId("search");
     this.onlyWanted = byId("only-wanted");
     this.lowered = picture.names.map((name) => name.toLowerCase());
-    picture.largestStored = picture.totalStored.reduce((most, size) => Math.max(most, size), 1);
     this.fields = TABLE_COLUMNS.filter(({ id }) => !["minimum", "maximum"].includes(id) || picture.minimum.length);
     this.rows = [];
     this.active = -1; // place in `positions`

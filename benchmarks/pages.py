@@ -1,0 +1,182 @@
+"""Measure the page codec: ``python -m benchmarks.pages --help``.
+
+Scans and single rows of files that pylance wrote, read by pylance and by us in turns, pylance with
+one thread for its work; FSST by itself; and the study of encoding trees.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+# Before pylance is loaded: it reads these when its threads are made.
+os.environ.setdefault("LANCE_CPU_THREADS", "1")
+
+import numpy as np
+import pyarrow as pa
+from lance.file import LanceFileReader, LanceFileWriter
+
+from benchmarks.data import SEED
+from benchmarks.encoding_trees import measure_trees, tree_rows, urls
+from benchmarks.measure import interleave
+from benchmarks.report import plain_table
+from pymosaic.lance import LanceFile
+from pymosaic.pages.blocks import VariableBlock
+from pymosaic.pages.encodings.fsst import compress_values, parse_symbol_table
+from pymosaic.pages.flatten import array_to_block
+from pymosaic.pages.kernels.fsst import expand
+
+__all__ = ["PageResult", "main", "measure_fsst", "measure_pages"]
+
+_TAKEN_ROWS = 100
+_BATCH_ROWS = 65_536
+_SECONDS = 2.0
+
+
+def _columns(rows: int) -> dict[str, pa.Array]:
+    chance = np.random.default_rng(SEED)
+    lengths = chance.integers(0, 6, rows)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    return {
+        "int": pa.array(chance.integers(0, 1 << 20, rows)),
+        "float": pa.array(chance.normal(size=rows)),
+        "string": urls(rows),
+        "list": pa.ListArray.from_arrays(offsets, pa.array(chance.integers(0, 1000, offsets[-1]))),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class PageResult:
+    """Median wall seconds and processor seconds of one action, ours and pylance's."""
+
+    column: str
+    action: str
+    ours: float
+    peer: float
+    ours_processor: float
+    peer_processor: float
+
+
+def _processor_seconds(action: Callable[[], object], rounds: int) -> float:
+    samples = []
+    for _ in range(rounds):
+        start = time.process_time()
+        action()
+        samples.append(time.process_time() - start)
+    return statistics.median(samples)
+
+
+def _measure(
+    column: str,
+    action: str,
+    ours: Callable[[], pa.Table],
+    peer: Callable[[], pa.Table],
+    rounds: int,
+) -> PageResult:
+    if not ours().equals(peer()):
+        raise AssertionError(f"{column}, {action}: results differ")
+    samples = interleave({"ours": ours, "peer": peer}, rounds, _SECONDS)
+    return PageResult(
+        column,
+        action,
+        statistics.median(samples["ours"]),
+        statistics.median(samples["peer"]),
+        _processor_seconds(ours, rounds),
+        _processor_seconds(peer, rounds),
+    )
+
+
+def measure_pages(rows: int, rounds: int, directory: Path) -> list[PageResult]:
+    """Scan and take from one file for each kind of column; the file is opened each time."""
+    chance = np.random.default_rng(SEED)
+    wanted = np.sort(chance.choice(rows, min(_TAKEN_ROWS, rows), replace=False)).tolist()
+    results = []
+    for name, column in _columns(rows).items():
+        table = pa.table({name: column})
+        path = str(directory / f"{name}.lance")
+        with LanceFileWriter(path, table.schema, version="2.1") as writer:
+            writer.write_batch(table.combine_chunks())
+
+        def scan(path: str = path) -> pa.Table:
+            return LanceFile(path).read()
+
+        def peer_scan(path: str = path) -> pa.Table:
+            return LanceFileReader(path).read_all(batch_size=_BATCH_ROWS).to_table()
+
+        def take(path: str = path) -> pa.Table:
+            return LanceFile(path).take(wanted)
+
+        def peer_take(path: str = path) -> pa.Table:
+            return LanceFileReader(path).take_rows(wanted).to_table()
+
+        results.append(_measure(name, "scan", scan, peer_scan, rounds))
+        results.append(_measure(name, f"take {len(wanted)}", take, peer_take, rounds))
+    return results
+
+
+def measure_fsst(rows: int, rounds: int) -> tuple[float, float, float]:
+    """MB of strings a processor second, compressed and expanded, and how much smaller they get."""
+    block = array_to_block(urls(rows))
+    assert isinstance(block, VariableBlock)
+    table, shorter = compress_values(block)
+    symbols = parse_symbol_table(table)
+    out = np.empty(8 * len(shorter.data) + 8, np.uint8)
+    offsets = np.empty_like(shorter.offsets)
+
+    def decode() -> object:
+        return expand(symbols.symbols, symbols.lengths, shorter.offsets, shorter.data, offsets, out)
+
+    megabytes = len(block.data) / 1e6
+    encode_seconds = _processor_seconds(lambda: compress_values(block), rounds)
+    decode_seconds = _processor_seconds(decode, rounds)
+    # A smoke run may be over before the processor's clock ticks.
+    tick = 1e-6
+    return (
+        megabytes / max(encode_seconds, tick),
+        megabytes / max(decode_seconds, tick),
+        len(block.data) / len(shorter.data),
+    )
+
+
+def _page_rows(results: Sequence[PageResult]) -> list[list[str]]:
+    rows = [
+        ["column", "action", "ours", "pylance", "ratio", "ours, cpu", "pylance, cpu", "ratio, cpu"]
+    ]
+    for result in results:
+        seconds = [result.ours, result.peer, result.ours_processor, result.peer_processor]
+        ours, peer, ours_cpu, peer_cpu = (f"{1000 * value:.2f} ms" for value in seconds)
+        ratio = f"{result.ours / result.peer:.2f}"
+        ratio_cpu = f"{result.ours_processor / max(result.peer_processor, 1e-6):.2f}"
+        rows.append(
+            [result.column, result.action, ours, peer, ratio, ours_cpu, peer_cpu, ratio_cpu]
+        )
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run what the arguments ask for and print it."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pages", description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000, help="rows of every column")
+    parser.add_argument("--rounds", type=int, default=15, help="most samples of a measurement")
+    parser.add_argument(
+        "--study", action="store_true", help="only the study of encoding trees, in kB"
+    )
+    options = parser.parse_args(arguments)
+    if options.study:
+        print(plain_table(tree_rows(measure_trees(options.rows))))
+        return
+    with tempfile.TemporaryDirectory(prefix="pymosaic-pages-") as directory:
+        print(plain_table(_page_rows(measure_pages(options.rows, options.rounds, Path(directory)))))
+    encode, decode, ratio = measure_fsst(options.rows, options.rounds)
+    speeds = f"{encode:,.0f} MB/s compressed, {decode:,.0f} MB/s expanded"
+    print(f"FSST: {speeds}, {ratio:.1f} times smaller")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""What makes a dataset a ``pyarrow.dataset.Dataset`` to those who look for one.
+
+DuckDB (``SELECT … FROM variable``) and others ask an Arrow dataset for ``schema`` and for a
+``scanner`` of some columns and a filter. The class of pyarrow has a C++ dataset behind it, which
+pyarrow's own functions may reach for: here an empty one, whose only column says what to do.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+
+from pymosaic.dataset.expressions import push_down
+from pymosaic.errors import InvalidOptionError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from pymosaic.dataset.scan import Scan
+
+__all__ = ["ArrowDataset", "Scanner"]
+
+_BATCH_ROWS = 131_072
+_NOTICE = pa.table({"a pymosaic.Dataset: use its scan(), scanner() or to_table()": pa.nulls(0)})
+
+
+class Scanner:
+    """What ``pyarrow.dataset.Scanner`` is to a dataset of Arrow's; can be read again and again.
+
+    pyarrow's own class, made of a stream, would read that far ahead of a consumer who pauses.
+    """
+
+    def __init__(
+        self,
+        dataset: ArrowDataset,
+        columns: list[str] | None,
+        expression: pc.Expression | None,
+        batch_size: int,
+        use_threads: bool,
+    ) -> None:
+        self._dataset = dataset
+        self._arguments = (columns, expression, batch_size, use_threads)
+        self.projected_schema: pa.Schema = self.to_reader().schema
+
+    @property
+    def dataset_schema(self) -> pa.Schema:
+        """The schema of the dataset."""
+        return self._dataset.schema
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """A stream of batches; nothing is read before the first is asked for."""
+        return self._dataset._reader(*self._arguments)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The batches."""
+        return iter(self.to_reader())
+
+    def to_table(self) -> pa.Table:
+        """Everything at once."""
+        return self.to_reader().read_all()
+
+
+class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
+    """The methods of ``pyarrow.dataset.Dataset``, all of them, on top of :meth:`scan`."""
+
+    def __init__(self) -> None:
+        super().__init__(_NOTICE)
+
+    @abc.abstractmethod
+    def scan(
+        self, columns: Iterable[str] | None = None, filters: object = None, limit: int | None = None
+    ) -> Scan:
+        """Choose columns and rows."""
+
+    def scanner(
+        self,
+        columns: list[str] | None = None,
+        filter: pc.Expression | None = None,
+        batch_size: int = _BATCH_ROWS,
+        use_threads: bool = True,
+        **options: object,
+    ) -> Scanner:
+        """Columns and rows as those ask for them who read Arrow datasets.
+
+        Parameters
+        ----------
+        columns : list of str, optional
+            Names; patterns as well.
+        filter : pyarrow.compute.Expression, optional
+            Rows to keep. What of it filters can say prunes files and row groups and is tested
+            before other columns are read; the rest is tested after.
+        batch_size : int
+            Rows in a batch, at most.
+        use_threads : bool
+            Read ahead, and decode on several threads.
+        **options
+            Those that only matter to files of Arrow's own are taken and ignored.
+        """
+        return Scanner(self, columns, filter, batch_size, use_threads)
+
+    def _reader(
+        self,
+        columns: list[str] | None,
+        expression: pc.Expression | None,
+        batch_size: int = _BATCH_ROWS,
+        use_threads: bool = True,
+        limit: int | None = None,
+    ) -> pa.RecordBatchReader:
+        if isinstance(columns, dict):
+            raise UnsupportedFeatureError(
+                "columns must be a list of names: compute columns after reading"
+            )
+        scan, rest = self._narrow(columns, expression, limit)
+        batches = scan.to_batches(batch_size, use_threads)
+        if rest is None:
+            return pa.RecordBatchReader.from_batches(scan.schema, batches)
+        schema = self.scan(columns).schema
+        names = schema.names
+        return pa.RecordBatchReader.from_batches(schema, _filtered(batches, rest, names, limit))
+
+    def _narrow(
+        self, columns: list[str] | None, expression: pc.Expression | None, limit: int | None
+    ) -> tuple[Scan, pc.Expression | None]:
+        """A scan that holds at least what is asked for, and what is left to test."""
+        if expression is None:
+            return self.scan(columns, limit=limit), None
+        if not isinstance(expression, pc.Expression):
+            raise InvalidOptionError(
+                f"filter must be a pyarrow expression, got {expression!r}; "
+                "lists of tuples are for scan(filters=)"
+            )
+        pushdown = push_down(expression, self.schema)
+        if pushdown.exact:
+            return self.scan(columns, pushdown.row_filter, limit), None
+        if columns is None or pushdown.columns is None:
+            return self.scan(None, pushdown.row_filter), expression
+        return self.scan([*columns, *pushdown.columns], pushdown.row_filter), expression
+
+    def to_table(
+        self,
+        columns: list[str] | None = None,
+        filter: pc.Expression | None = None,
+        **options: Any,
+    ) -> pa.Table:
+        """Read into a table; see :meth:`scanner`."""
+        return self._reader(columns, filter).read_all()
+
+    def to_batches(
+        self,
+        columns: list[str] | None = None,
+        filter: pc.Expression | None = None,
+        batch_size: int = _BATCH_ROWS,
+        use_threads: bool = True,
+        **options: Any,
+    ) -> Iterator[pa.RecordBatch]:
+        """Read in batches; see :meth:`scanner`."""
+        return iter(self._reader(columns, filter, batch_size, use_threads))
+
+    def head(
+        self,
+        num_rows: int,
+        columns: list[str] | None = None,
+        filter: pc.Expression | None = None,
+        **options: Any,
+    ) -> pa.Table:
+        """The first rows."""
+        return self._reader(columns, filter, limit=num_rows).read_all()
+
+    @property
+    def partition_expression(self) -> pc.Expression:
+        """True: nothing holds for all rows by the place of the dataset alone."""
+        return pc.scalar(True)
+
+    def _unsupported(self, *arguments: object, **options: object) -> NoReturn:
+        """Not here: pyarrow's datasets of Arrow files can, or tables."""
+        raise UnsupportedFeatureError(
+            "a dataset of Mosaic files cannot do this: read a table with scan().to_table(), "
+            "or use an engine such as DuckDB or Polars"
+        )
+
+    filter = join = join_asof = sort_by = take = replace_schema = _unsupported
+    get_fragments = _get_fragments = _scan_options = _scanner_options = _unsupported
+
+
+def _filtered(
+    batches: Iterator[pa.RecordBatch],
+    expression: pc.Expression,
+    names: list[str],
+    limit: int | None,
+) -> Iterator[pa.RecordBatch]:
+    left = limit
+    for batch in batches:
+        table = pa.Table.from_batches([batch]).filter(expression)
+        if left is not None:
+            table = table.slice(0, left)
+            left -= table.num_rows
+        # A batch without columns has rows; a table would forget them.
+        for part in table.to_batches():
+            yield part.select(names)
+        if left == 0:
+            return

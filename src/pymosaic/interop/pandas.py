@@ -1,0 +1,148 @@
+"""pandas frames in and out.
+
+Going in, every index is a column, except the one that a new frame has (0, 1, 2, … without a name):
+pandas keeps a range in metadata, which the format does not have. A column without a name is called
+``__index_level_0__``. Coming out, columns of such names are the index again.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pymosaic.errors import InvalidOptionError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pymosaic.dataset.dataset import Dataset
+    from pymosaic.dataset.discovery import DatasetSource
+    from pymosaic.limits import Limits
+
+__all__ = ["frame_to_table", "read_pandas", "table_to_frame"]
+
+_UNNAMED = "__index_level_0__"
+_UNNAMED_LEVEL = re.compile(r"__index_level_([0-9]+)__")
+
+
+def frame_to_table(data: object, schema: pa.Schema | None = None) -> pa.Table | None:
+    """A frame whose index is a range that must be kept, as a table; None for all else.
+
+    With a schema, an index that is not among its columns is not kept.
+    """
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(data, pandas.DataFrame):
+        return None
+    index = data.index
+    if not isinstance(index, pandas.RangeIndex):
+        return None
+    if index.start == 0 and index.step == 1 and index.name is None:
+        return None
+    name = _UNNAMED if index.name is None else str(index.name)
+    if schema is not None and name not in schema.names:
+        return None
+    return pa.Table.from_pandas(data, preserve_index=True)
+
+
+def table_to_frame(
+    table: pa.Table,
+    index: str | Iterable[str] | None = None,
+    dtype_backend: str | None = None,
+    **options: Any,
+) -> pd.DataFrame:
+    """A table as a frame; see :func:`read_pandas`."""
+    import pandas as pd
+
+    if dtype_backend == "pyarrow":
+        options.setdefault("types_mapper", pd.ArrowDtype)
+    elif dtype_backend == "numpy_nullable":
+        options.setdefault("types_mapper", _nullable_types().get)
+    elif dtype_backend is not None:
+        raise InvalidOptionError(
+            f"dtype_backend must be 'pyarrow', 'numpy_nullable' or None, got {dtype_backend!r}"
+        )
+    frame = table.to_pandas(**options)
+    if index is not None:
+        return frame.set_index([index] if isinstance(index, str) else list(index))
+    levels = sorted(
+        (name for name in frame.columns if _UNNAMED_LEVEL.fullmatch(str(name))),
+        key=lambda name: int(_UNNAMED_LEVEL.fullmatch(name)[1]),  # type: ignore[index]
+    )
+    if levels:
+        frame = frame.set_index(levels)
+        frame.index.names = [None] * len(levels)
+    return frame
+
+
+def _nullable_types() -> dict[pa.DataType, Any]:
+    import pandas as pd
+
+    return {
+        pa.bool_(): pd.BooleanDtype(),
+        pa.int8(): pd.Int8Dtype(),
+        pa.int16(): pd.Int16Dtype(),
+        pa.int32(): pd.Int32Dtype(),
+        pa.int64(): pd.Int64Dtype(),
+        pa.float32(): pd.Float32Dtype(),
+        pa.float64(): pd.Float64Dtype(),
+        pa.string(): pd.StringDtype(),
+    }
+
+
+def read_pandas(
+    source: DatasetSource | Dataset,
+    *,
+    columns: Iterable[str] | None = None,
+    filters: object = None,
+    index: str | Iterable[str] | None = None,
+    dtype_backend: str | None = None,
+    filesystem: object = None,
+    limits: Limits | None = None,
+) -> pd.DataFrame:
+    """Read Mosaic files into a pandas frame.
+
+    Parameters
+    ----------
+    source : str, path-like, list of those, or Dataset
+        As for :func:`pymosaic.dataset`.
+    columns : list of str, optional
+        Names or patterns, as in :func:`pymosaic.read_table`.
+    filters : list of tuples, or list of lists of tuples, optional
+        Rows to keep, as in :func:`pymosaic.read_table`.
+    index : str or list of str, optional
+        Columns that become the index. By default those that an index without a name was written
+        as; otherwise rows are numbered.
+    dtype_backend : {"pyarrow", "numpy_nullable"}, optional
+        ``"pyarrow"`` keeps every type as it is in the file (``pandas.ArrowDtype``), without a copy
+        and with nulls; ``"numpy_nullable"`` gives pandas' own nullable types. By default columns
+        are of numpy's types, as in ``pandas.read_parquet``.
+    filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
+        Where ``source`` is looked up.
+    limits : Limits, optional
+        Caps that files are held to.
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Examples
+    --------
+    >>> import pandas as pd, pymosaic
+    >>> frame = pd.DataFrame({"temp": [3, None]}, index=pd.RangeIndex(2000, 2002, name="year"))
+    >>> pymosaic.write_table(frame, "temps.mosaic")
+    >>> pymosaic.read_pandas("temps.mosaic", index="year", dtype_backend="pyarrow")
+          temp
+    year
+    2000   3.0
+    2001  <NA>
+    """
+    from pymosaic.dataset.dataset import Dataset, dataset
+
+    if not isinstance(source, Dataset):
+        source = dataset(source, filesystem=filesystem, limits=limits)
+    table = source.scan(columns, filters).to_table()
+    return table_to_frame(table, index, dtype_backend)

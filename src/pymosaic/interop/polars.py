@@ -1,0 +1,206 @@
+"""Datasets as Polars lazy frames.
+
+Polars hands the columns that a query needs and its predicate to the scan. The predicate's tree is
+taken from its JSON form, which Polars may change: what is not understood is not pushed down. The
+predicate itself is applied to every frame, so that rows are always Polars' own choice.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pymosaic.dataset.conditions import UNKNOWN, AllOf, AnyOf, Condition, compare, to_filter
+from pymosaic.dataset.dataset import Dataset, dataset
+from pymosaic.dataset.discovery import DatasetSource
+from pymosaic.filters import Filter
+from pymosaic.literals import is_null
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["scan_polars"]
+
+_COMPARISONS = {"Eq": "==", "NotEq": "!=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
+_FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_CLOSED = {
+    "Both": (">=", "<="),
+    "Left": (">=", "<"),
+    "Right": (">", "<="),
+    "None": (">", "<"),
+}
+
+
+def scan_polars(source: DatasetSource | Dataset, **options: Any) -> pl.LazyFrame:
+    """Query Mosaic files with Polars; only what the query needs is read.
+
+    Parameters
+    ----------
+    source : str, path-like, list of those, or Dataset
+        As for :func:`pymosaic.dataset`.
+    **options
+        Those of :func:`pymosaic.dataset`.
+
+    Returns
+    -------
+    polars.LazyFrame
+
+    Examples
+    --------
+    >>> import polars as pl, pyarrow as pa, pymosaic
+    >>> pymosaic.write_table(pa.table({"age": [31, 52], "name": ["Ann", "Bo"]}), "people.mosaic")
+    >>> people = pymosaic.scan_polars("people.mosaic")
+    >>> people.filter(pl.col("age") > 40).select("name").collect().to_dicts()
+    [{'name': 'Bo'}]
+    """
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
+    opened = source if isinstance(source, Dataset) else dataset(source, **options)
+
+    def read(
+        with_columns: list[str] | None,
+        predicate: pl.Expr | None,
+        n_rows: int | None,
+        batch_size: int | None,
+    ) -> Iterator[pl.DataFrame]:
+        columns = with_columns
+        row_filter = None
+        if predicate is not None:
+            predicate, row_filter = _push_down(predicate, opened.schema)
+            if columns is not None and predicate is not None:
+                columns = [*columns, *predicate.meta.root_names()]
+        limit = n_rows if predicate is None else None
+        left = n_rows
+        for batch in opened.scan(columns, row_filter, limit).to_batches(batch_size or 65_536):
+            frame = pl.DataFrame(batch)
+            if predicate is not None:
+                frame = frame.filter(predicate)
+            if with_columns is not None:
+                frame = frame.select(with_columns)
+            if left is not None:
+                frame = frame.head(left)
+                left -= frame.height
+            yield frame
+            if left == 0:
+                return
+
+    schema = pl.DataFrame(opened.schema.empty_table()).schema
+    return register_io_source(read, schema=schema, is_pure=True)
+
+
+def _push_down(predicate: pl.Expr, schema: pa.Schema) -> tuple[pl.Expr | None, Filter | None]:
+    """The predicate to apply, and a filter that keeps at least its rows."""
+    from polars.exceptions import PolarsError
+
+    try:
+        tree = json.loads(predicate.meta.serialize(format="json"))
+        wanted = _without_hints(tree)
+        if wanted is None:
+            return None, None
+        if wanted is not tree:
+            predicate = _expression(wanted)
+        return predicate, to_filter(_translate(wanted, schema))[0]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, PolarsError):
+        # A form that is not known, now or in a later Polars.
+        return predicate, None
+
+
+def _without_hints(node: Any) -> Any:
+    """The tree of a predicate without what Polars 1 adds for a sorted ``head``.
+
+    These hints cannot be evaluated, and need not be: the rows that they spare are cut off later.
+    """
+    match node:
+        case {"Display": {"fmt_str": str(text)}} if text.startswith("dynamic_pred"):
+            return None
+        case {"BinaryExpr": {"left": left, "op": "And", "right": right}}:
+            parts = [_without_hints(left), _without_hints(right)]
+            if parts[0] is left and parts[1] is right:
+                return node
+            kept = [part for part in parts if part is not None]
+            if len(kept) == 2:
+                return {"BinaryExpr": {"left": kept[0], "op": "And", "right": kept[1]}}
+            return kept[0] if kept else None
+    return node
+
+
+def _expression(tree: Any) -> pl.Expr:
+    import polars as pl
+
+    return pl.Expr.deserialize(io.BytesIO(json.dumps(tree).encode()), format="json")
+
+
+def _translate(node: Any, schema: pa.Schema) -> Condition:
+    match node:
+        case {"BinaryExpr": {"left": left, "op": "And" | "LogicalAnd", "right": right}}:
+            return AllOf((_translate(left, schema), _translate(right, schema)))
+        case {"BinaryExpr": {"left": left, "op": "Or" | "LogicalOr", "right": right}}:
+            return AnyOf((_translate(left, schema), _translate(right, schema)))
+        case {"BinaryExpr": {"left": {"Column": column}, "op": operator, "right": literal}}:
+            return _compare(column, _COMPARISONS.get(operator), literal, schema)
+        case {"BinaryExpr": {"left": literal, "op": operator, "right": {"Column": column}}}:
+            return _compare(column, _FLIPPED.get(_COMPARISONS.get(operator, "")), literal, schema)
+        case {"Function": {"input": [{"Column": column}, *rest], "function": {"Boolean": test}}}:
+            return _test(column, test, rest, schema)
+        case {"Column": column} if pa.types.is_boolean(schema.field(column).type):
+            return compare(column, "==", [True], pa.bool_())
+    return UNKNOWN
+
+
+def _test(column: str, test: Any, rest: list[Any], schema: pa.Schema) -> Condition:
+    match test, rest:
+        case "IsNull", []:
+            return compare(column, "is null", [], schema.field(column).type)
+        case "IsNotNull", []:
+            return compare(column, "is not null", [], schema.field(column).type)
+        case {"IsBetween": {"closed": closed}}, [low, high]:
+            lower, upper = _CLOSED[closed]
+            bounds = (
+                _compare(column, lower, low, schema),
+                _compare(column, upper, high, schema),
+            )
+            return AllOf(bounds)
+        case {"IsIn": {"nulls_equal": False}}, [literal]:
+            values = _values(literal)
+            if values is None or any(map(is_null, values)) or any(map(_is_nan, values)):
+                return UNKNOWN
+            return compare(column, "in", values, schema.field(column).type)
+    return UNKNOWN
+
+
+def _compare(column: str, operator: str | None, literal: Any, schema: pa.Schema) -> Condition:
+    if operator is None:
+        return UNKNOWN
+    if _may_be_nan(column, schema) and operator not in ("<", "<=", "=="):
+        return UNKNOWN  # to Polars a NaN is above every number
+    values = _values(literal)
+    if values is None or len(values) != 1 or is_null(values[0]) or _is_nan(values[0]):
+        return UNKNOWN
+    return compare(column, operator, values, schema.field(column).type)
+
+
+def _may_be_nan(column: str, schema: pa.Schema) -> bool:
+    return bool(pa.types.is_floating(schema.field(column).type))
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _values(node: Any) -> list[Any] | None:
+    """The values of an expression without columns, as Polars evaluates it."""
+    import polars as pl
+
+    if "Literal" not in node:
+        return None
+    series = pl.select(_expression(node)).to_series()
+    if isinstance(series.dtype, pl.List | pl.Array):
+        series = series.explode()
+    # Python's own times end at microseconds.
+    return list(series.to_arrow()) if series.dtype.is_temporal() else series.to_list()

@@ -1,0 +1,27 @@
+# cython: language_level=3
+"""A file descriptor with an owner from the moment it is there.
+
+Python runs signal handlers between its instructions. A ``KeyboardInterrupt`` between the return of
+``os.open`` and the assignment, or at the first line of ``__del__``, loses a descriptor for good;
+compiled code has no such moments.
+"""
+
+from posix.unistd cimport close
+
+
+cdef class Descriptor:
+    """The descriptor that ``opener`` returns, closed when its last user lets go.
+
+    A ``close()`` while other threads read thus never hands them a number that now means another
+    file.
+    """
+
+    cdef readonly int number
+
+    def __cinit__(self, opener, path, int flags, int mode=0o777):
+        self.number = -1
+        self.number = opener(path, flags, mode)
+
+    def __dealloc__(self):
+        if self.number >= 0:
+            close(self.number)

@@ -1,0 +1,122 @@
+"""Open a Lance file: from its last bytes to the schema and the pages of its columns."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pymosaic.errors import CorruptFileError, LimitExceededError
+from pymosaic.lance.columns import ColumnPages, parse_column
+from pymosaic.lance.container import FOOTER_BYTES, FileDescriptor, Footer, parse_footer
+from pymosaic.lance.schema import is_single_column, parse_schema
+from pymosaic.limits import Limits
+from pymosaic.pages.nesting import FieldNode, LeafPath, build_node, leaf_paths
+from pymosaic.pages.protobuf import parse
+from pymosaic.source import Source
+
+__all__ = ["FieldColumns", "FileParts", "open_parts"]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldColumns:
+    """A top-level field, the paths to its leaves, and the number of its first column."""
+
+    node: FieldNode
+    paths: list[LeafPath]
+    first_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileParts:
+    """What is known of an open file; the metadata of a column is parsed when it is wanted."""
+
+    footer: Footer
+    schema: pa.Schema
+    num_rows: int
+    fields: list[FieldColumns]
+    limits: Limits
+    _reader: _TailReader
+    _places: npt.NDArray[np.uint64]
+    _columns: dict[int, ColumnPages] = field(default_factory=dict)
+
+    def pages(self, columns: FieldColumns, leaf: int) -> ColumnPages:
+        """Pages of one leaf of a field."""
+        column = columns.first_column + leaf
+        pages = self._columns.get(column)
+        if pages is None:
+            position, size = self._places[column].tolist()
+            content = self._reader.read(position, size, "column metadata")
+            pages = parse_column(content, self.num_rows, self._reader.file_size)
+            self._columns[column] = pages
+        return pages
+
+
+class _TailReader:
+    """Reads structures at the file's end; what came with the tail is not read again."""
+
+    def __init__(self, source: Source, limits: Limits) -> None:
+        size = min(source.size, max(source.tail_bytes, FOOTER_BYTES))
+        self._source = source
+        self._start = source.size - size
+        self._tail = memoryview(source.read(self._start, size))
+        self._limits = limits
+
+    @property
+    def file_size(self) -> int:
+        return self._source.size
+
+    def footer(self) -> Footer:
+        return parse_footer(self._tail[-FOOTER_BYTES:], self._source.size)
+
+    def read(self, position: int, size: int, structure: str) -> bytes | memoryview:
+        if position + size > self._source.size:
+            raise CorruptFileError(
+                f"{size} bytes from {position} do not lie inside the file", structure=structure
+            )
+        if size > self._limits.max_index_bytes:
+            raise LimitExceededError(
+                f"{size} bytes are above Limits.max_index_bytes ({self._limits.max_index_bytes})",
+                structure=structure,
+            )
+        if position >= self._start:
+            return self._tail[position - self._start : position - self._start + size]
+        return self._source.read(position, size)
+
+
+def open_parts(source: Source, limits: Limits) -> FileParts:
+    """Read footer, tables and schema."""
+    reader = _TailReader(source, limits)
+    footer = reader.footer()
+    if footer.num_columns > limits.max_columns:
+        raise LimitExceededError(
+            f"{footer.num_columns} columns are above Limits.max_columns ({limits.max_columns})",
+            structure="footer",
+        )
+    if footer.num_global_buffers == 0:
+        raise CorruptFileError("no global buffer for the schema", structure="footer")
+    table = reader.read(footer.column_table, 16 * footer.num_columns, "column table")
+    entry = reader.read(footer.buffer_table, 16, "table of global buffers")
+    position, size = struct.unpack("<QQ", entry)
+    descriptor = parse(FileDescriptor, reader.read(position, size, "file descriptor"))
+    if descriptor.schema is None:
+        raise CorruptFileError("no schema", structure="file descriptor")
+    if descriptor.length >= 1 << 62:
+        raise CorruptFileError(f"{descriptor.length} rows", structure="file descriptor")
+    schema = parse_schema(descriptor.schema, limits)
+    fields: list[FieldColumns] = []
+    num_leaves = 0
+    for top in schema:
+        node = build_node(top, is_single_column)
+        fields.append(FieldColumns(node, leaf_paths(node), num_leaves))
+        num_leaves += node.num_leaves
+    if num_leaves != footer.num_columns:
+        raise CorruptFileError(
+            f"{footer.num_columns} columns for {num_leaves} leaves of the schema",
+            structure="schema",
+        )
+    places = np.frombuffer(table, "<u8").reshape(-1, 2)
+    return FileParts(footer, schema, descriptor.length, fields, limits, reader, places)

@@ -1,0 +1,205 @@
+"""Readings of pages, driven together: what all of them want next is fetched at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from pymosaic.errors import LimitExceededError
+from pymosaic.lance.columns import ColumnPages, LancePage
+from pymosaic.limits import Limits
+from pymosaic.pages import read_page, take_from_pages
+from pymosaic.pages.blocks import Integers, Memory
+from pymosaic.pages.layouts import mini_block
+from pymosaic.pages.layouts.page import FILE, Range, Steps
+from pymosaic.pages.messages import MiniBlockLayout
+from pymosaic.pages.nesting import FieldNode, LeafPath, merge
+from pymosaic.source import Source
+
+__all__ = [
+    "LeafCursor",
+    "Reading",
+    "concatenate",
+    "merge_chunks",
+    "read_whole",
+    "run_readings",
+    "take_rows",
+]
+
+# Pages are fetched together up to this many bytes, so that a wide table takes few reads.
+_FETCH_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A reading under way: where its buffers are, and how much of them it will want."""
+
+    steps: Steps[pa.Array]
+    buffer_offsets: tuple[int, ...]
+    num_bytes: int
+
+
+def read_whole(page: LancePage, path: LeafPath, limits: Limits, table: Memory) -> Reading:
+    """Read all rows of a page."""
+    steps = read_page(page.layout, page.input(), path, Memory.of_page(limits, table))
+    return Reading(steps, page.buffer_offsets, page.num_bytes)
+
+
+def take_rows(
+    column: ColumnPages,
+    path: LeafPath,
+    rows: Integers,
+    num_rows: int,
+    limits: Limits,
+    table: Memory,
+) -> list[Reading]:
+    """Read rows, in ascending order, of a column of ``num_rows``."""
+    readings: list[Reading] = []
+    for group in _alike(column, rows, num_rows):
+        memory = Memory.of_page(limits, table)
+        inputs = [page.input(page_rows) for page, page_rows in group]
+        if len(group) == 1:
+            steps = read_page(group[0][0].layout, inputs[0], path, memory)
+        else:
+            layouts = [page.layout for page, _ in group if isinstance(page.layout, MiniBlockLayout)]
+            steps = take_from_pages(layouts, inputs, path, memory)
+        offsets = tuple(offset for page, _ in group for offset in page.buffer_offsets)
+        readings.append(Reading(steps, offsets, 0))
+    return readings
+
+
+def _alike(
+    column: ColumnPages, rows: Integers, num_rows: int
+) -> Iterator[list[tuple[LancePage, Integers]]]:
+    """Pages that hold rows, with the rows of each; such as can be taken from together."""
+    group: list[tuple[LancePage, Integers]] = []
+    bounds = np.searchsorted(rows, [*column.first_rows, num_rows]).tolist()
+    for page, start, end in zip(column.pages, bounds, bounds[1:], strict=False):
+        if end == start:
+            continue
+        if group and not _is_alike(group[0][0], page):
+            yield group
+            group = []
+        group.append((page, rows[start:end] - page.first_row))
+    if group:
+        yield group
+
+
+def _is_alike(first: LancePage, other: LancePage) -> bool:
+    return (
+        isinstance(first.layout, MiniBlockLayout)
+        and isinstance(other.layout, MiniBlockLayout)
+        and mini_block.are_alike(first.layout, other.layout)
+    )
+
+
+class _Fetch:
+    """Readings that are driven together."""
+
+    def __init__(self, readings: Sequence[Reading], results: list[pa.Array]) -> None:
+        self._readings = readings
+        self._results = results
+        self._waiting: list[tuple[int, list[Range]]] = []
+
+    def run(self, numbers: Iterable[int], source: Source) -> None:
+        for number in numbers:
+            self._advance(number, None)
+        while self._waiting:
+            now, self._waiting = self._waiting, []
+            ranges: list[tuple[int, int]] = []
+            for number, wanted in now:
+                offsets = self._readings[number].buffer_offsets
+                for buffer, offset, length in wanted:
+                    ranges.append((offset if buffer == FILE else offsets[buffer] + offset, length))
+            contents = source.read_ranges(ranges)
+            position = 0
+            for number, wanted in now:
+                self._advance(number, contents[position : position + len(wanted)])
+                position += len(wanted)
+
+    def _advance(self, number: int, contents: list[memoryview] | None) -> None:
+        steps = self._readings[number].steps
+        try:
+            wanted = next(steps) if contents is None else steps.send(contents)
+        except StopIteration as stop:
+            self._results[number] = stop.value
+        else:
+            self._waiting.append((number, wanted))
+
+
+def run_readings(readings: Sequence[Reading], source: Source) -> list[pa.Array]:
+    """Drive readings to their end; gives their arrays in order."""
+    results: list[pa.Array] = [None] * len(readings)
+    start = 0
+    while start < len(readings):
+        end, size = start, 0
+        while end < len(readings) and (end == start or size < _FETCH_BYTES):
+            size += readings[end].num_bytes
+            end += 1
+        _Fetch(readings, results).run(range(start, end), source)
+        start = end
+    return results
+
+
+class LeafCursor:
+    """Goes through the pages of a leaf, one in memory at a time."""
+
+    __slots__ = ("_next", "_pages", "array", "end", "page", "path")
+
+    def __init__(self, pages: tuple[LancePage, ...], path: LeafPath) -> None:
+        self._pages = pages
+        self._next = 0
+        self.path = path
+        self.end = 0
+        self.array: pa.Array = None
+        self.page: LancePage
+
+    def advance(self, row: int) -> None:
+        """Go on to the page that holds a row; pages without rows are passed over."""
+        while self.end <= row:
+            self.page = self._pages[self._next]
+            self.end = self.page.first_row + self.page.num_rows
+            self._next += 1
+
+    def slice(self, start: int, end: int) -> pa.Array:
+        """Rows of the file that the page holds."""
+        return self.array.slice(start - self.page.first_row, end - start)
+
+
+def concatenate(pieces: list[pa.Array], data_type: pa.DataType) -> pa.Array:
+    """Bring arrays of one type together; none give an empty one."""
+    if not pieces:
+        return pa.nulls(0, data_type)
+    if len(pieces) == 1:
+        return pieces[0]
+    try:
+        return pa.concat_arrays(pieces)
+    except pa.ArrowInvalid as error:
+        raise LimitExceededError(str(error), structure="column") from error
+
+
+def merge_chunks(node: FieldNode, leaves: list[list[pa.Array]]) -> pa.ChunkedArray:
+    """Bring leaves together whose pages may end at different rows."""
+    data_type = node.field.type
+    if len(leaves) == 1:
+        return pa.chunked_array([merge(node, [chunk]) for chunk in leaves[0]], data_type)
+    ends = [np.cumsum([len(chunk) for chunk in chunks], dtype=np.int64) for chunks in leaves]
+    merged = []
+    start = 0
+    positions = [0] * len(leaves)
+    for end in np.unique(np.concatenate(ends)).tolist():
+        if end == start:  # pages without rows
+            continue
+        pieces = []
+        for number, chunks in enumerate(leaves):
+            while ends[number][positions[number]] <= start:
+                positions[number] += 1
+            chunk = chunks[positions[number]]
+            first = int(ends[number][positions[number]]) - len(chunk)
+            pieces.append(chunk.slice(start - first, end - start))
+        merged.append(merge(node, pieces))
+        start = end
+    return pa.chunked_array(merged, data_type)

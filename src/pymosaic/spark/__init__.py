@@ -1,0 +1,6 @@
+"""Mosaic in Spark: the `mosaic` data source, and what makes its queries fast."""
+
+from pymosaic.spark.api import read, vacuum, write
+from pymosaic.spark.session import Support, enable
+
+__all__ = ["Support", "enable", "read", "vacuum", "write"]

@@ -1,0 +1,151 @@
+"""Short ways to read, write and clean, beside ``spark.read`` and ``df.write``."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Iterable
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from pymosaic.errors import InvalidOptionError
+from pymosaic.spark.options import MODE
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["read", "vacuum", "write"]
+
+_MODES = ("error", "append", "overwrite", "ignore")
+Path = str | os.PathLike[str]
+
+
+def read(
+    spark: SparkSession,
+    path: Path | Iterable[Path],
+    *,
+    columns: Iterable[str] | None = None,
+    filters: object = None,
+    **options: object,
+) -> DataFrame:
+    """Read Mosaic files as a DataFrame.
+
+    Parameters
+    ----------
+    spark : pyspark.sql.SparkSession
+        The session; :func:`enable` makes it ready if that was not done.
+    path : str, path-like, or list of those
+        Directories, files or patterns.
+    columns : list of str, optional
+        Names and patterns of the columns that the DataFrame has.
+    filters : list of tuples, or list of lists of tuples, optional
+        Rows that it has, as in :func:`pymosaic.read_table`.
+    **options
+        Options of the source, by their names in Spark: ``maxPartitionBytes="64m"``.
+    """
+    from pymosaic.spark.session import enable
+
+    enable(spark)
+    reader = spark.read.format("mosaic")
+    if columns is not None:
+        if isinstance(columns, str):
+            raise InvalidOptionError(
+                f"columns must be a list of names or patterns: write columns=[{columns!r}]"
+            )
+        reader = reader.option("columns", json.dumps(list(columns)))
+    if filters is not None:
+        from pymosaic.filters import parse_filters
+
+        parse_filters(filters)
+        reader = reader.option("filters", json.dumps(filters, default=_encoded))
+    for key, value in options.items():
+        reader = reader.option(key, _text(value))
+    if isinstance(path, str | os.PathLike):
+        return reader.load(os.fspath(path))
+    return reader.load([os.fspath(item) for item in path])
+
+
+def write(
+    df: DataFrame,
+    path: Path,
+    *,
+    mode: str = "error",
+    partition_by: Iterable[str] | None = None,
+    **options: object,
+) -> None:
+    """Write a DataFrame as Mosaic files; they appear all at once, or not at all.
+
+    Parameters
+    ----------
+    df : pyspark.sql.DataFrame
+        What to write.
+    path : str or path-like
+        The dataset's directory.
+    mode : {"error", "append", "overwrite", "ignore"}
+        What to do if it has files.
+    partition_by : list of str, optional
+        Columns that become ``key=value`` directories. By default those that the dataset has.
+    **options
+        Options of the source, by their names in Spark: ``compressionLevel=9``.
+    """
+    if mode not in _MODES:
+        raise InvalidOptionError(f"mode must be one of {', '.join(_MODES)}, got {mode!r}")
+    from pymosaic.spark.session import enable
+
+    enable(df.sparkSession)
+    writer = df.write.format("mosaic").mode("overwrite" if mode == "overwrite" else "append")
+    if mode in ("error", "ignore"):
+        writer = writer.option(MODE, mode)
+    if partition_by is not None:
+        if isinstance(partition_by, str):
+            raise InvalidOptionError(
+                f"partition_by must be a list of names: write partition_by=[{partition_by!r}]"
+            )
+        writer = writer.option("partitionBy", json.dumps(list(partition_by)))
+    for key, value in options.items():
+        writer = writer.option(key, _text(value))
+    writer.save(os.fspath(path))
+
+
+def vacuum(path: Path, *, older_than: timedelta | float | None = None, **storage: str) -> Any:
+    """Remove what dead writes left in a dataset; see :func:`pymosaic.vacuum`.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The dataset's directory, also as Spark spells it (``s3a://…``).
+    older_than : timedelta or float, optional
+        How long ago, a writer must have been started to be taken for dead.
+    **storage
+        What the source's options ``storage.*`` say.
+    """
+    import pymosaic
+    from pymosaic.spark.storage import locate
+
+    [base], filesystem = locate([os.fspath(path)], storage)
+    settings = {} if older_than is None else {"older_than": older_than}
+    return pymosaic.vacuum(base, filesystem=filesystem, **settings)
+
+
+def _text(value: object) -> str:
+    """An option's value as Spark keeps it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return json.dumps(list(value))
+    return str(value)
+
+
+def _encoded(value: object) -> object:
+    """A literal of a filter that JSON lacks: ISO text for times, else its type and its text."""
+    if isinstance(value, date | datetime | time):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return {"type": "decimal", "value": str(value)}
+    if isinstance(value, bytes):
+        return {"type": "binary", "value": base64.b64encode(value).decode()}
+    if isinstance(value, set | frozenset):
+        return list(value)
+    raise InvalidOptionError(f"filters: {value!r} cannot be sent to Spark")

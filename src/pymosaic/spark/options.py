@@ -1,0 +1,238 @@
+"""Options of the `mosaic` source, checked when they are given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from pymosaic.errors import InvalidOptionError
+
+__all__ = ["KNOWN_OPTIONS", "MODE", "PUSHED", "TABLE", "SourceOptions"]
+
+# What the optimizer rule hands to a scan; not for users.
+PUSHED = "_pushed"
+# What :func:`pymosaic.spark.write` asks for beyond Spark's two modes, and what marks a table.
+MODE = "_mode"
+TABLE = "_table"
+_MIB = 1 << 20
+_UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": _MIB, "mb": _MIB}
+_UNITS |= {"g": 1 << 30, "gb": 1 << 30}
+
+
+def _size(text: str) -> int:
+    digits = text.strip().lower()
+    number = digits.rstrip("kmgb")
+    unit = digits[len(number) :]
+    if not number.strip().isdigit() or unit not in _UNITS:
+        raise ValueError("a number of bytes, such as 134217728, 128m or 1g")
+    return int(number) * _UNITS[unit]
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("a whole number") from None
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("true or false")
+    return text.lower() == "true"
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Names separated by commas, or a JSON list of names, for names that hold commas."""
+    if text.lstrip().startswith('["'):
+        try:
+            names = json.loads(text)
+        except ValueError:
+            raise ValueError(
+                'names separated by commas, or a JSON list like ["a,b", "c"]'
+            ) from None
+        return tuple(map(str, names))
+    return tuple(name for name in (part.strip() for part in text.split(",")) if name)
+
+
+def _statistics(text: str) -> bool | tuple[str, ...]:
+    return _boolean(text) if text.lower() in ("true", "false") else _names(text)
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise ValueError('JSON, such as [["age", ">", 50]]') from None
+
+
+def _partitioning(text: str) -> str | None:
+    if text.lower() not in ("hive", "none"):
+        raise ValueError("hive or none")
+    return None if text.lower() == "none" else "hive"
+
+
+# Option as users spell it: (what it is for, how its text is read).
+_READ: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "path": ("path", str),
+    "paths": ("paths", lambda text: tuple(map(str, _json(text)))),
+    "columns": ("columns", _names),
+    "filters": ("filters", _json),
+    "partitioning": ("partitioning", _partitioning),
+    "maxPartitionBytes": ("max_partition_bytes", _size),
+    "maxBatchBytes": ("max_batch_bytes", _size),
+    "ignoreCorruptFiles": ("ignore_corrupt_files", _boolean),
+}
+_WRITE: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "partitionBy": ("partition_by", _names),
+    "targetFileBytes": ("target_file_bytes", _size),
+    "maxOpenFiles": ("max_open_files", _integer),
+    "compression": ("compression", str),
+    "compressionLevel": ("compression_level", _integer),
+    "numBuckets": ("num_buckets", _integer),
+    "rowGroupBytes": ("row_group_bytes", _size),
+    "maxDictEntries": ("max_dict_entries", _integer),
+    "maxDictBytes": ("max_dict_bytes", _size),
+    "pageSizeThreshold": ("page_size_threshold", _size),
+    "statistics": ("statistics", _statistics),
+    "checksum": ("checksum", _boolean),
+    "useThreads": ("use_threads", _boolean),
+    "splitBatches": ("split_batches", _boolean),
+}
+_STORAGE = "storage."
+KNOWN_OPTIONS = (*_READ, *_WRITE, f"{_STORAGE}*")
+_BY_LOWER_CASE = {name.lower(): (name, *rest) for name, rest in (_READ | _WRITE).items()}
+_WRITER_KEYS = {key for key, _ in _WRITE.values()} - {"partition_by"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """The options of a read or a write, parsed; a table's options hold both.
+
+    Parameters
+    ----------
+    path : str, optional
+        Directory, file or glob; where a write goes.
+    paths : tuple of str, optional
+        Several of them.
+    columns : tuple of str, optional
+        Names and patterns that the relation is narrowed to.
+    filters : list, optional
+        Rows to keep, as in :func:`pymosaic.read_table`.
+    partitioning : str or None
+        ``"hive"``, or None to take directories for directories.
+    max_partition_bytes, max_batch_bytes : int
+        How much one task and one batch hold.
+    ignore_corrupt_files : bool
+        Skip files that cannot be read.
+    partition_by : tuple of str, optional
+        Columns that become directories.
+    writer : dict
+        Options of the writer of files, by their Python names.
+    storage : dict
+        What the file system is made with.
+    pushed : dict
+        What the optimizer pushed down.
+    mode : {"error", "ignore"}, optional
+        What a write does about files that are there, if neither adding nor replacing.
+    is_table : bool
+        Whether the path is that of a table in Spark's catalog.
+    """
+
+    path: str | None = None
+    paths: tuple[str, ...] | None = None
+    columns: tuple[str, ...] | None = None
+    filters: list[Any] | None = None
+    partitioning: str | None = "hive"
+    max_partition_bytes: int = 128 * _MIB
+    max_batch_bytes: int = 32 * _MIB
+    ignore_corrupt_files: bool = False
+    partition_by: tuple[str, ...] | None = None
+    writer: dict[str, Any] = field(default_factory=dict)
+    storage: dict[str, str] = field(default_factory=dict)
+    pushed: dict[str, Any] = field(default_factory=dict)
+    mode: str | None = None
+    is_table: bool = False
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> SourceOptions:
+        """Read the options of a source.
+
+        Raises
+        ------
+        InvalidOptionError
+            For an unknown option, listing the known ones, and for a value of the wrong form.
+
+        Examples
+        --------
+        >>> from pymosaic.spark.options import SourceOptions
+        >>> SourceOptions.parse({"columns": "id, temp_*", "maxPartitionBytes": "64m"}).columns
+        ('id', 'temp_*')
+        """
+        found: dict[str, Any] = {"writer": {}, "storage": {}}
+        for lowered, (key, text) in _own({key.lower(): (key, options[key]) for key in options}):
+            if lowered == PUSHED:
+                found["pushed"] = json.loads(text)
+            elif lowered == MODE:
+                found["mode"] = text
+            elif lowered == TABLE:
+                found["is_table"] = True
+            elif lowered.startswith(_STORAGE):
+                found["storage"][lowered.removeprefix(_STORAGE)] = text
+            elif lowered in _BY_LOWER_CASE:
+                name, target, read = _BY_LOWER_CASE[lowered]
+                try:
+                    value = read(text)
+                except ValueError as error:
+                    raise InvalidOptionError(f"{name} must be {error}, got {text!r}") from None
+                (found["writer"] if target in _WRITER_KEYS else found)[target] = value
+            else:
+                raise _unknown(key)
+        return cls(**found)
+
+    @property
+    def locations(self) -> list[str]:
+        """Where to read from."""
+        if self.paths:
+            return list(self.paths)
+        if self.path is None:
+            raise InvalidOptionError(
+                "the path is missing: give it to load(path), or as the option `path`; tables of "
+                "the catalog have theirs once pymosaic.spark.enable(spark) was called"
+            )
+        return [self.path]
+
+    @property
+    def target(self) -> str:
+        """Where to write to."""
+        if self.path is None:
+            raise InvalidOptionError(
+                "the path is missing: give it to save(path), or as the option `path`; tables of "
+                "the catalog have theirs once pymosaic.spark.enable(spark) was called"
+            )
+        return self.path
+
+
+def _own(options: dict[str, tuple[str, str]]) -> Iterable[tuple[str, tuple[str, str]]]:
+    """The options without the properties that Spark mixes into them when it makes a table.
+
+    What was given as an option is there twice then, once behind ``option.``.
+    """
+    if "owner" not in options:
+        return options.items()
+    prefix = "option."
+    return [
+        (key, value)
+        for key, value in options.items()
+        if f"{prefix}{key}" in options or key in ("path", TABLE)
+    ]
+
+
+def _unknown(key: str) -> InvalidOptionError:
+    close = get_close_matches(key.lower(), _BY_LOWER_CASE, 1)
+    hint = f" (did you mean {_BY_LOWER_CASE[close[0]][0]}?)" if close else ""
+    return InvalidOptionError(
+        f"the mosaic source has no option {key!r}{hint}; it has {', '.join(KNOWN_OPTIONS)}"
+    )

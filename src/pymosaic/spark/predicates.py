@@ -1,0 +1,261 @@
+"""Filters that Spark pushed, as filters of the dataset layer.
+
+Spark checks every row again, so a translation may keep too many rows, never too few: a condition
+that cannot be translated counts as true. That is sound only where it stands unnegated, so
+negations are carried down to the conditions first.
+
+Where the two disagree, the condition is left out: in Spark NaN is above every number, and
+timestamps end at microseconds.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+__all__ = ["Groups", "decode_filters", "narrowed", "translate"]
+
+# Disjunctive normal form: one of the groups must hold; None is true of every row.
+Condition = tuple[Any, ...]
+Groups = list[list[Condition]] | None
+
+# Beyond this a filter costs more than it saves, and a hostile one would grow without bound.
+_MAX_GROUPS = 64
+_MAX_CODE_POINT = 0x10FFFF
+_SURROGATES = range(0xD800, 0xE000)
+_OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_OPERATORS = {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+
+
+def translate(filters: Sequence[Mapping[str, Any]], types: Mapping[str, pa.DataType]) -> Groups:
+    """Translate filters that must all hold.
+
+    Parameters
+    ----------
+    filters : sequence of dict
+        Expressions, as the optimizer rule writes them.
+    types : mapping of str to pyarrow.DataType
+        The columns whose values are those that Spark sees, and their types in the dataset.
+
+    Returns
+    -------
+    list of lists of tuples, or None
+        Filters for a scan; None if nothing can be told. An empty list means that no row passes.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pymosaic.spark.predicates import translate
+    >>> age = {"column": "age"}, {"type": "integer", "value": "50"}
+    >>> translate([{"name": ">", "children": age}], {"age": pa.int32()})
+    [[('age', '>', 50)]]
+    """
+    return _all_of([_translated(item, types, False) for item in filters])
+
+
+def narrowed(filters: Groups, pushed: Groups) -> Groups:
+    """A filter that must hold, made stricter by one that may be left out."""
+    if filters is None or pushed is None:
+        return pushed if filters is None else filters
+    return _product(filters, pushed) if len(filters) * len(pushed) <= _MAX_GROUPS else filters
+
+
+def _product(left: list[list[Condition]], right: list[list[Condition]]) -> list[list[Condition]]:
+    return [[*one, *other] for one in left for other in right]
+
+
+def _all_of(parts: Sequence[Groups]) -> Groups:
+    """The filter that holds where all of several hold; the simplest go first."""
+    result: Groups = None
+    for part in sorted((part for part in parts if part is not None), key=len):
+        if result is None:
+            result = part
+        elif len(result) * len(part) <= _MAX_GROUPS:
+            result = _product(result, part)
+    return result
+
+
+def _any_of(parts: Sequence[Groups]) -> Groups:
+    groups: list[list[Condition]] = []
+    for part in parts:
+        if part is None:
+            return None
+        groups += part
+    return groups if len(groups) <= _MAX_GROUPS else None
+
+
+def _translated(node: Mapping[str, Any], types: Mapping[str, pa.DataType], negated: bool) -> Groups:
+    name, children = node.get("name"), node.get("children", ())
+    if name == "NOT":
+        return _translated(children[0], types, not negated)
+    if name in ("AND", "OR"):
+        parts = [_translated(child, types, negated) for child in children]
+        return _all_of(parts) if (name == "AND") != negated else _any_of(parts)
+    if name in ("ALWAYS_TRUE", "ALWAYS_FALSE"):
+        return None if (name == "ALWAYS_TRUE") != negated else []
+    if name in ("IS_NULL", "IS_NOT_NULL"):
+        column = _column(children[0], types)
+        is_null = (name == "IS_NULL") != negated
+        return None if column is None else [[(column, "is null" if is_null else "is not null")]]
+    if name == "IN":
+        return _set_test(children, types, negated)
+    if name == "<=>":
+        return _null_safe(children, types, negated)
+    if name in _OPPOSITE and len(children) == 2:
+        if "column" not in children[0]:
+            name, children = _MIRRORED[name], children[::-1]
+        return _comparison(_OPPOSITE[name] if negated else name, children, types)
+    if name in ("STARTS_WITH", "ENDS_WITH", "CONTAINS"):
+        return _text_test(name, children, types, negated)
+    return None
+
+
+def _column(node: Mapping[str, Any], types: Mapping[str, pa.DataType]) -> str | None:
+    column = node.get("column")
+    return column if column in types else None
+
+
+def _comparison(
+    name: str, children: Sequence[Mapping[str, Any]], types: Mapping[str, pa.DataType]
+) -> Groups:
+    column = _column(children[0], types)
+    if column is None:
+        return None
+    known, value = _literal(children[1], types[column])
+    if not known:
+        return None
+    if value is None:
+        return []  # A comparison with null is never true.
+    if pa.types.is_floating(types[column]):
+        if value != value:
+            return None
+        if name in (">", ">="):
+            return [[(column, "is not null")]]  # NaN passes in Spark, whatever the number.
+    return [[(column, _OPERATORS[name], value)]]
+
+
+def _null_safe(
+    children: Sequence[Mapping[str, Any]], types: Mapping[str, pa.DataType], negated: bool
+) -> Groups:
+    if "column" not in children[0]:
+        children = children[::-1]
+    column = _column(children[0], types)
+    if column is None:
+        return None
+    known, value = _literal(children[1], types[column])
+    if not known:
+        return None
+    if value is None:
+        return [[(column, "is not null" if negated else "is null")]]
+    equal = _comparison("<>" if negated else "=", children, types)
+    return _any_of([equal, [[(column, "is null")]]]) if negated else equal
+
+
+def _set_test(
+    children: Sequence[Mapping[str, Any]], types: Mapping[str, pa.DataType], negated: bool
+) -> Groups:
+    column = _column(children[0], types)
+    if column is None:
+        return None
+    values = []
+    for child in children[1:]:
+        known, value = _literal(child, types[column])
+        if not known or value != value:
+            return None
+        values.append(value)
+    return [[(column, "not in" if negated else "in", values)]]
+
+
+def _text_test(
+    name: str,
+    children: Sequence[Mapping[str, Any]],
+    types: Mapping[str, pa.DataType],
+    negated: bool,
+) -> Groups:
+    column = _column(children[0], types)
+    if column is None or not pa.types.is_string(types[column]):
+        return None
+    known, value = _literal(children[1], types[column])
+    if not known:
+        return None
+    if value is None:
+        return []
+    if negated or name != "STARTS_WITH" or not value:
+        return [[(column, "is not null")]]
+    end = _after_prefix(value)
+    return (
+        [[(column, ">=", value)]] if end is None else [[(column, ">=", value), (column, "<", end)]]
+    )
+
+
+def _after_prefix(prefix: str) -> str | None:
+    """The least text above all that begin with a prefix, in the order of bytes of UTF-8."""
+    while prefix:
+        following = ord(prefix[-1]) + 1
+        if following in _SURROGATES:
+            following = _SURROGATES.stop
+        if following <= _MAX_CODE_POINT:
+            return prefix[:-1] + chr(following)
+        prefix = prefix[:-1]
+    return None
+
+
+def _literal(node: Mapping[str, Any], arrow_type: pa.DataType) -> tuple[bool, Any]:
+    """Whether a literal can be compared with a column exactly as Spark does, and the literal."""
+    kind, text = node.get("type"), node.get("value")
+    if kind is None:
+        return False, None
+    if text is None:
+        return True, None
+    types = pa.types
+    if kind == "string":
+        return types.is_string(arrow_type), text
+    if kind == "binary":
+        return types.is_binary(arrow_type), base64.b64decode(text)
+    if kind == "boolean":
+        return types.is_boolean(arrow_type), text == "true"
+    if kind in ("byte", "short", "integer", "long"):
+        return types.is_integer(arrow_type), int(text)
+    if kind == "float":
+        return types.is_float32(arrow_type), float(np.float32(text))
+    if kind == "double":
+        return types.is_float64(arrow_type), float(text)
+    if kind.startswith("decimal"):
+        return types.is_decimal(arrow_type), Decimal(text)
+    if kind == "date":
+        return types.is_date32(arrow_type), pa.scalar(int(text), pa.date32())
+    if kind in ("timestamp", "timestamp_ntz"):
+        exact = types.is_timestamp(arrow_type) and arrow_type.unit in ("us", "ms", "s")
+        zone = "UTC" if kind == "timestamp" else None
+        same = exact and (arrow_type.tz is None) == (zone is None)
+        return same, pa.scalar(int(text), pa.timestamp("us", zone))
+    return False, None
+
+
+def decode_filters(filters: Any) -> Groups:
+    """Filters of the option `filters`, as groups of conditions."""
+    if not filters:
+        return None
+    # Whatever has another form goes on as it is, to where it is refused.
+    flat = isinstance(filters, list) and isinstance(filters[0], list) and filters[0]
+    if flat and isinstance(filters[0][0], str):
+        filters = [filters]
+    groups: Groups = _decoded(filters)
+    return groups
+
+
+def _decoded(value: Any) -> Any:
+    """The value with literals that JSON lacks, which stand as type and text."""
+    if isinstance(value, list):
+        return [_decoded(item) for item in value]
+    if isinstance(value, dict) and value.get("type") == "decimal":
+        return Decimal(value["value"])
+    if isinstance(value, dict) and value.get("type") == "binary":
+        return base64.b64decode(value["value"])
+    return value

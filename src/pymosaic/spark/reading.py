@@ -1,0 +1,248 @@
+"""Reading: a dataset's plan becomes Spark's partitions, its batches Spark's rows."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from pymosaic.dataset.dataset import Dataset
+from pymosaic.dataset.discovery import discover
+from pymosaic.dataset.plan import Piece
+from pymosaic.dataset.scan_task import ScanTask
+from pymosaic.spark.options import SourceOptions
+from pymosaic.spark.predicates import decode_filters, narrowed, translate
+from pymosaic.spark.storage import locate
+from pymosaic.spark.types import arrow_schema, spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+__all__ = ["BatchReader", "MosaicReader", "Split", "open_relation", "start_worker"]
+
+# What opening a file costs, in bytes read: a task is not given more small files than it can open
+# in the time in which another reads its share.
+_OPEN_COST = 1 << 20
+# Large files are cut, so that their row groups can be shared out.
+_PIECE_BYTES = 8 << 20
+_DEFAULT_PARALLELISM = 8
+
+
+class Split(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, pieces: tuple[Piece, ...]) -> None:
+        super().__init__(None)
+        self.pieces = pieces
+
+
+def open_relation(options: SourceOptions) -> Dataset:
+    """Open the dataset that the options name."""
+    locations, filesystem = locate(options.locations, options.storage)
+    dataset = Dataset(
+        tuple(locations) if len(locations) > 1 else locations[0],
+        filesystem=filesystem,
+        partitioning=options.partitioning,
+        on_error="skip" if options.ignore_corrupt_files else "raise",
+    )
+    if options.ignore_corrupt_files:
+        total = len(discover(tuple(locations), filesystem, False).files)
+        if len(dataset.files) < total:
+            warnings.warn(
+                f"ignoreCorruptFiles: {total - len(dataset.files)} of {total} files are left out",
+                stacklevel=2,
+            )
+    return dataset
+
+
+def has_files(options: SourceOptions) -> bool:
+    """Whether there is something to read; a new table has no file yet."""
+    locations, filesystem = locate(options.locations, options.storage)
+    try:
+        return bool(discover(tuple(locations), filesystem, False).files)
+    except FileNotFoundError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReader:
+    """Reads the pieces of a task as batches of exactly the schema that Spark expects.
+
+    Parameters
+    ----------
+    task : ScanTask or None
+        What all tasks of a scan share; None if there is nothing to read.
+    target : pyarrow.Schema
+        The batches' schema.
+    max_batch_bytes : int
+        Larger batches are handed over in slices.
+    limit : int or None
+        Rows after which a task may stop.
+    """
+
+    task: ScanTask | None
+    target: pa.Schema
+    max_batch_bytes: int
+    limit: int | None
+
+    def read(self, pieces: tuple[Piece, ...]) -> Iterator[pa.RecordBatch]:
+        """The rows of some pieces."""
+        if self.task is None or not pieces:
+            return
+        left = self.limit
+        for batch in self.task.read(pieces):
+            if left is not None:
+                batch = batch.slice(0, left)
+                left -= batch.num_rows
+            yield from _sliced(self._converted(batch), self.max_batch_bytes)
+            if left == 0:
+                return
+
+    def __call__(self, partitions: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read the partition that a task's one input row holds; Spark runs this in tasks.
+
+        Spark's own function compares every batch with the schema, in quadratic time.
+        """
+        for batch in partitions:
+            for value in batch.column(0).to_pylist():
+                yield from self.read(pickle.loads(value).pieces)
+
+    def _converted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        found = dict(zip(batch.schema.names, batch.columns, strict=True))
+        columns = [
+            _cast(found.get(name), data_type, batch.num_rows)
+            for name, data_type in zip(self.target.names, self.target.types, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self.target)
+
+
+def start_worker(partitions: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Read nothing; a worker that runs this has imported all that a read needs."""
+    for _ in partitions:
+        pass
+    yield from ()
+
+
+def _cast(column: pa.Array | None, data_type: pa.DataType, num_rows: int) -> pa.Array:
+    if column is None:
+        return pa.nulls(num_rows, data_type)
+    if column.type == data_type:
+        return column
+    import pyarrow.compute as pc
+
+    return pc.cast(column, options=pc.CastOptions(data_type, allow_time_truncate=True))
+
+
+def _sliced(batch: pa.RecordBatch, max_bytes: int) -> Iterator[pa.RecordBatch]:
+    parts = max(1, min(batch.num_rows, -(-batch.nbytes // max_bytes)))
+    rows = -(-batch.num_rows // parts)
+    if parts == 1:
+        yield batch
+        return
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)
+
+
+class MosaicReader(DataSourceReader):
+    """Plans a scan, on the driver, when it is made; reads it in tasks.
+
+    Parameters
+    ----------
+    options : SourceOptions
+        Where and what to read.
+    schema : pyspark.sql.types.StructType
+        The columns that are read: those of the relation, or fewer.
+    """
+
+    def __init__(self, options: SourceOptions, schema: StructType) -> None:
+        self._splits = [Split(())]
+        self.num_rows = 0
+        self.batches = BatchReader(None, arrow_schema(schema), options.max_batch_bytes, None)
+        if not options.is_table or has_files(options):
+            self._plan(options, schema)
+
+    def _plan(self, options: SourceOptions, schema: StructType) -> None:
+        dataset = open_relation(options)
+        names, exact = [], {}
+        for field in schema.fields:
+            place = dataset.schema.get_field_index(field.name)
+            if place >= 0:
+                names.append(field.name)
+                arrow_type = dataset.schema.field(place).type
+                # Spark's literals are of its own type: no filter is pushed to a column it casts.
+                if spark_type(arrow_type) == field.dataType:
+                    exact[field.name] = arrow_type
+        filters = narrowed(
+            decode_filters(options.filters), translate(options.pushed.get("filters", ()), exact)
+        )
+        limit = options.pushed.get("limit")
+        scan = dataset.scan(columns=names, filters=filters or None, limit=limit)
+        piece_bytes = min(_PIECE_BYTES, options.max_partition_bytes)
+        pieces = () if filters == [] else scan.plan(piece_bytes).pieces
+        self._splits = _split(pieces, options) or [Split(())]
+        self.num_rows = sum(piece.num_rows for piece in pieces)
+        self.batches = replace(self.batches, task=scan.task(), limit=limit)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Tasks get their own split, not those of all.
+        return {"batches": self.batches}
+
+    def partitions(self) -> list[Split]:
+        """What each task reads; at least one, since Spark would make up one of its own."""
+        return self._splits
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read what one task is given."""
+        assert isinstance(partition, Split)
+        _skip_checks(len(self.batches.target))
+        return self.batches.read(partition.pieces)
+
+
+def _split(pieces: Iterable[Piece], options: SourceOptions) -> list[Split]:
+    """Group pieces, in order, to tasks of about equal cost."""
+    costs = [(piece, piece.num_bytes + _OPEN_COST) for piece in pieces]
+    total = sum(cost for _, cost in costs)
+    parallelism = min(options.pushed.get("parallelism", _DEFAULT_PARALLELISM), len(costs))
+    count = max(parallelism, -(-total // options.max_partition_bytes))
+    groups: dict[int, list[Piece]] = {}
+    before = 0
+    for piece, cost in costs:
+        # A piece belongs to the task in whose share its middle lies.
+        groups.setdefault((2 * before + cost) * count // (2 * total), []).append(piece)
+        before += cost
+    return [Split(tuple(_joined(group))) for group in groups.values()]
+
+
+def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Pieces of one file that follow each other become one: it is opened once."""
+    for _, group in groupby(pieces, key=lambda piece: piece.path):
+        first, *others = group
+        if others:
+            parts = (first, *others)
+            first = replace(
+                first,
+                row_groups=tuple(number for part in parts for number in part.row_groups),
+                num_rows=sum(part.num_rows for part in parts),
+                num_bytes=sum(part.num_bytes for part in parts),
+            )
+        yield first
+
+
+def _skip_checks(num_columns: int) -> None:
+    """Spare a wide task PySpark's check of names, which is quadratic in the columns.
+
+    The batches have the exact schema. The function that checks is found in the globals of the
+    task's own copy of PySpark's read function, the caller's caller, and only replaced there.
+    """
+    if num_columns > 100:
+        import sys
+
+        task_globals = sys._getframe(2).f_globals
+        if "records_to_arrow_batches" in task_globals:
+            task_globals["records_to_arrow_batches"] = lambda batches, *_: batches

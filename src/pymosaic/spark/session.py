@@ -1,0 +1,201 @@
+"""Making a session ready: registration, the optimizer rule, and Python workers ahead of need."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, WeakSet
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Support", "enable"]
+
+_PACKAGE = "pymosaic.spark"
+_RULE = f"{_PACKAGE}.MosaicScans"
+_MAX_STARTED = 4
+_UNITS = ("MosaicSource", "MosaicScans")
+# Class loaders of what was compiled, by the gateway to their JVM.
+_LOADERS: WeakKeyDictionary[Any, dict[str, Future[Any]]] = WeakKeyDictionary()
+# Contexts whose Python workers were started, and sessions that are ready.
+_STARTED: WeakSet[Any] = WeakSet()
+_READY: WeakKeyDictionary[Any, Support] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """What :func:`enable` made active in a session.
+
+    Parameters
+    ----------
+    push_down : bool
+        Whether scans are narrowed to the columns, filters and limits of a query.
+    driver_planning : bool
+        Whether scans are planned in the driver's own process, which makes the first query of a
+        session faster.
+    reasons : tuple of str
+        Why not, where not.
+    """
+
+    push_down: bool
+    driver_planning: bool
+    reasons: tuple[str, ...] = ()
+
+
+def enable(spark: SparkSession) -> Support:
+    """Make a session ready for Mosaic: register the source, and install the optimizer support.
+
+    After it, ``spark.read.format("mosaic")``, ``df.write.format("mosaic")`` and ``USING mosaic``
+    work, and queries read only the columns and row groups that they need. Where the optimizer
+    support cannot be installed (Spark Connect, or a Spark whose internals differ), results are
+    the same, but all columns of the relation are read; the option ``columns`` narrows it then.
+    Calling it again changes nothing.
+
+    Parameters
+    ----------
+    spark : pyspark.sql.SparkSession
+        The session.
+
+    Returns
+    -------
+    Support
+        What is active, and why not where it is not.
+    """
+    support = _READY.get(spark)
+    if support is None:
+        support = _READY[spark] = _make_ready(spark)
+    return support
+
+
+def _make_ready(spark: SparkSession) -> Support:
+    if not hasattr(spark, "_jsparkSession"):
+        _register_plainly(spark)
+        return Support(False, False, ("Spark Connect gives no access to the optimizer",))
+    reasons = []
+    driver_planning = push_down = True
+    _start_compiling(spark.sparkContext)
+    try:
+        _register(spark)
+    except Exception as error:  # whatever the JVM or py4j find wrong
+        driver_planning = False
+        reasons.append(f"planning in the driver: {_first_line(error)}")
+        with _active(spark):
+            _register_plainly(spark)
+    try:
+        _install_rule(spark)
+    except Exception as error:
+        push_down = False
+        reasons.append(f"optimizer rule: {_first_line(error)}")
+    return Support(push_down, driver_planning, tuple(reasons))
+
+
+@contextmanager
+def _active(spark: Any) -> Iterator[None]:
+    """Make a session the active one: Spark looks for registered names there."""
+    sessions = spark._jvm.org.apache.spark.sql.classic.SparkSession
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(spark._jsparkSession)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+
+
+def _first_line(error: Exception) -> str:
+    cause = getattr(error, "java_exception", None)
+    text = str(error) if cause is None else str(cause.toString())
+    return text.strip().partition("\n")[0] or type(error).__name__
+
+
+def _register_plainly(spark: SparkSession) -> None:
+    from pyspark.errors import AnalysisException
+
+    from pymosaic.spark.source import MosaicDataSource
+
+    try:
+        spark.dataSource.register(MosaicDataSource)
+    except AnalysisException as error:
+        # Spark 4.0 refuses to register a name again.
+        if "DATA_SOURCE_ALREADY_EXISTS" not in str(error):
+            raise
+
+
+def _register(spark: Any) -> None:
+    """Register a source whose questions this process answers, and start workers for it."""
+    from pyspark.java_gateway import ensure_callback_server_started
+
+    from pymosaic.spark.planner import DriverPlanner
+    from pymosaic.spark.source import MosaicDataSource
+
+    context = spark.sparkContext
+    name = MosaicDataSource.name()
+    manager = spark._jsparkSession.sessionState().dataSourceManager()
+    source_class = _load(context, "MosaicSource")
+    ensure_callback_server_started(context._gateway)  # type: ignore[no-untyped-call]
+    arguments = context._jvm.java.util.ArrayList()
+    arguments.add(_wrapped(context, MosaicDataSource))
+    arguments.add(DriverPlanner())
+    source = source_class.getConstructors()[0].newInstance(arguments.toArray())
+    source.register(manager, name)
+    if context._jsc.sc().isLocal() and context not in _STARTED:
+        _STARTED.add(context)
+        with suppress(Exception):  # queries start what they need
+            source.startWorkers(name, min(context.defaultParallelism, _MAX_STARTED))
+
+
+def _wrapped(context: Any, source: type) -> Any:
+    """The source's class as Spark hands it to workers."""
+    from pyspark.sql.udf import _wrap_function
+
+    usual = context.pythonExec
+    if "PYSPARK_PYTHON" not in os.environ and context._jsc.sc().isLocal():
+        # Spark would take whatever `python3` is, which need not have this package.
+        context.pythonExec = sys.executable
+    try:
+        return _wrap_function(context, source)
+    finally:
+        context.pythonExec = usual
+
+
+def _install_rule(spark: Any) -> None:
+    session = spark._jsparkSession
+    extensions = session.extensions()
+    rules = extensions.buildOptimizerRules(session)
+    if any(rules.apply(place).getClass().getName() == _RULE for place in range(rules.size())):
+        return
+    context = spark.sparkContext
+    extension_class = _load(context, "MosaicScans", "MosaicScans$Extension")
+    arguments = context._gateway.new_array(context._jvm.java.lang.Object, 0)
+    extension_class.getConstructors()[0].newInstance(arguments).apply(extensions)
+
+
+def _load(context: Any, unit: str, name: str | None = None) -> Any:
+    """The class of a name, compiled in the driver's JVM by the Janino that Spark brings.
+
+    Compiling is also the test whether this Spark has what the text uses.
+    """
+    _start_compiling(context)
+    return _LOADERS[context._gateway][unit].result().loadClass(f"{_PACKAGE}.{name or unit}")
+
+
+def _start_compiling(context: Any) -> None:
+    """Compile, once for a JVM, beside what else a new session has to load."""
+    if context._gateway not in _LOADERS:
+        pool = ThreadPoolExecutor(len(_UNITS))
+        _LOADERS[context._gateway] = {unit: pool.submit(_compile, context, unit) for unit in _UNITS}
+        pool.shutdown(wait=False)
+
+
+def _compile(context: Any, unit: str) -> Any:
+    """The loader of the classes in a text."""
+    compiler = context._jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(context._jsc.getClass().getClassLoader())
+    compiler.cook(resources.files(__package__).joinpath("java", f"{unit}.java").read_text("utf-8"))
+    return compiler.getClassLoader()

@@ -1,0 +1,68 @@
+"""The `mosaic` data source, as Spark finds it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+
+from pymosaic.spark.options import SourceOptions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.datasource import DataSourceWriter
+    from pyspark.sql.types import StructType
+
+    from pymosaic.spark.reading import MosaicReader
+
+__all__ = ["MosaicDataSource"]
+
+
+class MosaicDataSource(DataSource):
+    """Mosaic files and datasets in Spark.
+
+    :func:`pymosaic.spark.enable` registers it; see there for what else a session gets.
+    """
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        self._parsed = SourceOptions.parse(options)
+
+    @property
+    def scan_id(self) -> str | None:
+        """Names one scan of one query, if the optimizer rule made it."""
+        return self._parsed.pushed.get("scan")
+
+    @property
+    def starts_workers(self) -> bool:
+        """Whether nothing is wanted but that workers start."""
+        return bool(self._parsed.pushed.get("start"))
+
+    @classmethod
+    def name(cls) -> str:
+        """What the source is called in ``format("mosaic")`` and ``USING mosaic``."""
+        return "mosaic"
+
+    def schema(self) -> StructType:
+        """The relation's columns: those of all files, narrowed by the option `columns`."""
+        from pymosaic.spark.types import spark_schema
+
+        return spark_schema(self.arrow_schema())
+
+    def arrow_schema(self) -> pa.Schema:
+        """The same as the dataset layer has it."""
+        from pymosaic.spark.reading import open_relation
+
+        return open_relation(self._parsed).scan(columns=self._parsed.columns).schema
+
+    def reader(self, schema: StructType) -> MosaicReader:
+        """Plan a read of the columns in ``schema``."""
+        from pymosaic.spark.reading import MosaicReader
+
+        return MosaicReader(self._parsed, schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Start a write."""
+        from pymosaic.spark.writing import MosaicWriter
+
+        return MosaicWriter(self._parsed, schema, overwrite)

@@ -1,0 +1,169 @@
+"""Arrow <-> Spark types, beside the Arrow <-> Mosaic table of :mod:`pymosaic.arrow_types`.
+
+========================= ==================== ==============================================
+Arrow, from a file        Spark                on the way to Spark
+========================= ==================== ==============================================
+bool, int8 … int64        boolean … bigint     as they are
+float, double             float, double        as they are
+date32, string, binary    date, string, binary as they are
+decimal128(p, s)          decimal(p, s)        as they are, if 0 <= s <= p
+timestamp, time zone      timestamp            to microseconds, UTC; nanoseconds are cut off
+timestamp, no time zone   timestamp_ntz        to microseconds; nanoseconds are cut off
+time32[ms]                time(3)              to nanoseconds; Spark 4.1 or later
+list, map                 array, map           element by element
+========================= ==================== ==============================================
+
+The other way, a column whose type the format lacks is refused by name, on the driver.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import types as st
+
+from pymosaic.errors import UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["arrow_schema", "check_storable", "spark_schema", "spark_type", "spark_types"]
+
+_TIME_TYPE = getattr(st, "TimeType", None)
+_PLAIN: dict[pa.DataType, st.DataType] = {
+    pa.bool_(): st.BooleanType(),
+    pa.int8(): st.ByteType(),
+    pa.int16(): st.ShortType(),
+    pa.int32(): st.IntegerType(),
+    pa.int64(): st.LongType(),
+    pa.float32(): st.FloatType(),
+    pa.float64(): st.DoubleType(),
+    pa.date32(): st.DateType(),
+    pa.string(): st.StringType(),
+    pa.binary(): st.BinaryType(),
+}
+_ADVICE = {
+    "struct": "make its fields columns of their own: select('{name}.*')",
+    "variant": "cast it to string: CAST({name} AS STRING), or to_json({name})",
+    "interval": "cast it to a number, such as its seconds",
+    "calendarinterval": "split it into integer columns",
+    "void": "give it a type: CAST({name} AS STRING)",
+}
+
+
+def spark_type(arrow_type: pa.DataType) -> st.DataType | None:
+    """Spark's type for values of an Arrow type, or None if it has none."""
+    types = pa.types
+    plain = _PLAIN.get(arrow_type)
+    if plain is not None:
+        return plain
+    if types.is_timestamp(arrow_type):
+        return st.TimestampNTZType() if arrow_type.tz is None else st.TimestampType()
+    if types.is_decimal128(arrow_type):
+        precision, scale = arrow_type.precision, arrow_type.scale
+        return st.DecimalType(precision, scale) if 0 <= scale <= precision else None
+    if types.is_time32(arrow_type) and _TIME_TYPE is not None:
+        found: st.DataType = _TIME_TYPE(3)
+        return found
+    if types.is_map(arrow_type):
+        key, value = spark_type(arrow_type.key_type), spark_type(arrow_type.item_type)
+        return None if key is None or value is None else st.MapType(key, value)
+    if types.is_list(arrow_type):
+        element = spark_type(arrow_type.value_type)
+        return None if element is None else st.ArrayType(element)
+    return None
+
+
+def spark_types(fields: Iterable[pa.Field]) -> list[st.DataType]:
+    """Spark's types of the columns of a dataset; equal types are one object.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        Naming the first column that Spark has no type for.
+    """
+    known: dict[pa.DataType, st.DataType] = {}
+    found = []
+    for field in fields:
+        arrow_type = field.type
+        data_type = known.get(arrow_type)
+        if data_type is None:
+            data_type = spark_type(arrow_type)
+            if data_type is None:
+                raise UnsupportedFeatureError(
+                    f"column {field.name!r} of type {arrow_type} has no type in Spark: "
+                    "read the others, with the option `columns`"
+                )
+            known[arrow_type] = data_type
+        found.append(data_type)
+    return found
+
+
+def spark_schema(schema: pa.Schema) -> st.StructType:
+    """Spark's schema for the columns of a dataset."""
+    types = spark_types(schema)
+    pairs = zip(schema.names, types, strict=True)
+    return st.StructType([st.StructField(name, data_type) for name, data_type in pairs])
+
+
+def arrow_schema(schema: st.StructType) -> pa.Schema:
+    """The Arrow schema in which Spark takes batches of a schema, to the last flag."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(schema, timezone="UTC")
+
+
+def check_storable(schema: st.StructType) -> None:
+    """Refuse columns that the format cannot hold, before a task starts.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        Naming the column, its type, and what to do instead.
+    """
+    known: dict[str, st.DataType | None] = {}
+    for field in schema.fields:
+        text = field.dataType.simpleString()
+        if text not in known:
+            known[text] = _unstorable(field.dataType)
+        culprit = known[text]
+        if culprit is not None:
+            raise UnsupportedFeatureError(
+                f"column {field.name!r} of type {_short(text)} cannot be stored: "
+                f"{_advice(field, culprit)}"
+            )
+
+
+def _unstorable(data_type: st.DataType) -> st.DataType | None:
+    """The type inside a type that the format lacks."""
+    if isinstance(data_type, st.ArrayType):
+        return _unstorable(data_type.elementType)
+    if isinstance(data_type, st.MapType):
+        if isinstance(data_type.keyType, st.ArrayType | st.MapType):
+            return data_type.keyType
+        return _unstorable(data_type.keyType) or _unstorable(data_type.valueType)
+    if _TIME_TYPE is not None and isinstance(data_type, _TIME_TYPE):
+        return data_type if data_type.precision > 3 else None
+    if isinstance(data_type, st.StringType | st.DecimalType):
+        return None
+    stored = (*_PLAIN.values(), st.TimestampType(), st.TimestampNTZType())
+    return None if data_type in stored else data_type
+
+
+def _advice(field: st.StructField, culprit: st.DataType) -> str:
+    if _TIME_TYPE is not None and isinstance(culprit, _TIME_TYPE):
+        return f"the format holds milliseconds: CAST({field.name} AS TIME(3))"
+    if field.dataType is not culprit:
+        if isinstance(culprit, st.ArrayType | st.MapType):
+            return "keys of a map must be scalars"
+        return (
+            f"its elements are of type {_short(culprit.simpleString())}, which the format does not "
+            "have; make them columns of their own, or a string with to_json"
+        )
+    kind = culprit.simpleString().partition("<")[0].partition(" ")[0]
+    return _ADVICE.get(kind, "cast it to a type that the format has").format(name=field.name)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:200]}…"

@@ -1,0 +1,162 @@
+"""Writing: tasks write files of a job, the driver publishes them all at once, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from pymosaic.dataset.commit import StagedFile, WriteJob
+from pymosaic.dataset.partitioning import split_partition
+from pymosaic.dataset.records import take_snapshot
+from pymosaic.dataset.rolling import PartitionedWriter, file_schema
+from pymosaic.dataset.splitting import partition_directory
+from pymosaic.dataset.storage import Storage, open_storage
+from pymosaic.errors import InvalidOptionError
+from pymosaic.spark.options import SourceOptions
+from pymosaic.spark.storage import locate
+from pymosaic.spark.types import arrow_schema, check_storable
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+__all__ = ["MosaicWriter", "WrittenFiles"]
+
+
+@dataclass(frozen=True)
+class WrittenFiles(WriterCommitMessage):
+    """What a task tells the driver of: its complete files."""
+
+    files: tuple[StagedFile, ...] = ()
+
+
+class MosaicWriter(DataSourceArrowWriter):
+    """One write; made on the driver, where all that can be refused is refused.
+
+    The copies that tasks get write files under names of their own attempt. Only those that reach
+    the driver with a task's message are published.
+
+    Parameters
+    ----------
+    options : SourceOptions
+        Where and how to write.
+    schema : pyspark.sql.types.StructType
+        Columns of the rows that come.
+    overwrite : bool
+        Whether the files that are there are replaced.
+    """
+
+    def __init__(self, options: SourceOptions, schema: StructType, overwrite: bool) -> None:
+        check_storable(schema)
+        [base], filesystem = locate([options.target], options.storage)
+        storage = open_storage(base, filesystem)
+        existing = _existing_partitions(storage)
+        mode = options.mode or ("overwrite" if overwrite else "append")
+        self._job: WriteJob | None = None
+        if mode == "ignore" and existing is not None:
+            return
+        if mode == "overwrite" and not (options.is_table and options.partition_by is None):
+            existing = None
+        self._partition_by = _partition_by(options.partition_by, existing)
+        self._options = options.writer
+        self._schema = arrow_schema(schema)
+        sizes = ("target_file_bytes", "max_open_files")
+        file_schema(
+            self._schema,
+            self._partition_by,
+            {key: value for key, value in options.writer.items() if key not in sizes},
+        )
+        self._job = WriteJob.start(storage, mode="error" if mode == "ignore" else mode)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenFiles:
+        """Write the rows of one task."""
+        if self._job is None:
+            return WrittenFiles()
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        # Attempts of one task may run at the same time.
+        task = f"{context.partitionId():05d}-{context.taskAttemptId()}"
+        batches = (batch for batch in iterator if batch.num_rows)
+        first = next(batches, None)
+        if first is None:
+            return WrittenFiles()
+        writer = self._open(self._job, task)
+        try:
+            for batch in chain([first], batches):
+                writer.write(self._converted(batch))
+            files = writer.close()
+        except BaseException:
+            writer.abort()
+            raise
+        return WrittenFiles(tuple(file.staged for file in files))
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Publish the files of all tasks."""
+        if self._job is None:
+            return
+        files = [
+            file
+            for message in messages
+            if isinstance(message, WrittenFiles)
+            for file in message.files
+        ]
+        if not files:
+            files = self._write_empty(self._job)
+        self._job.commit(files)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Remove what the tasks wrote, also of those that sent no message."""
+        if self._job is not None:
+            self._job.abort()
+
+    def _open(self, job: WriteJob, task: str) -> PartitionedWriter:
+        return PartitionedWriter(
+            job, task, self._schema, partition_by=self._partition_by, **self._options
+        )
+
+    def _converted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with timestamps in UTC, whatever the session's time zone."""
+        columns = [
+            column if column.type == data_type else column.cast(data_type)
+            for column, data_type in zip(batch.columns, self._schema.types, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def _write_empty(self, job: WriteJob) -> list[StagedFile]:
+        """A file without rows keeps the columns of a dataset that has no other file."""
+        if job.mode == "append" and _existing_partitions(job.storage) is not None:
+            return []
+        keys = self._partition_by
+        schema = pa.schema([field for field in self._schema if field.name not in keys])
+        directory = partition_directory([(key, None) for key in keys])
+        writer = PartitionedWriter(job, "empty", schema, directory=directory, **self._options)
+        writer.write(pa.RecordBatch.from_pylist([], schema))
+        return [file.staged for file in writer.close()]
+
+
+def _existing_partitions(storage: Storage) -> tuple[str, ...] | None:
+    """The columns that the dataset's directories make; None if there is no file."""
+    files = take_snapshot(storage).files
+    if not files:
+        return None
+    return tuple(key for key, _ in split_partition(files[0].path.split("/")[:-1]))
+
+
+def _partition_by(
+    wanted: tuple[str, ...] | None, existing: tuple[str, ...] | None
+) -> tuple[str, ...]:
+    """The partition columns of a write; one that adds to a dataset goes by those it has."""
+    if existing is None or wanted == existing:
+        return wanted or ()
+    if wanted is None:
+        return existing
+    raise InvalidOptionError(
+        f"partitionBy is {', '.join(wanted) or 'empty'}, but the dataset is "
+        + (f"partitioned by {', '.join(existing)}" if existing else "not partitioned")
+    )

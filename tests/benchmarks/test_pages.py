@@ -1,0 +1,40 @@
+"""The benchmark of the page codec in small: it runs, and checks what both sides read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.encoding_trees import COLUMNS, TREES, measure_trees, tree_rows
+from benchmarks.pages import main, measure_fsst, measure_pages
+
+
+def test_every_kind_of_column_is_scanned_and_taken_from(tmp_path: Path) -> None:
+    results = measure_pages(2000, 1, tmp_path)
+    assert [(result.column, result.action) for result in results] == [
+        (column, action)
+        for column in ("int", "float", "string", "list")
+        for action in ("scan", "take 100")
+    ]
+
+
+def test_fsst_makes_addresses_smaller() -> None:
+    _, _, ratio = measure_fsst(2000, 1)
+    assert ratio > 2
+
+
+def test_the_study_has_a_row_a_column_and_a_size_for_every_tree_that_takes_it() -> None:
+    results = measure_trees(3000)
+    assert [result.column for result in results] == list(COLUMNS)
+    by_name = {result.column: result for result in results}
+    assert set(by_name["prices"].compressed) == set(TREES) - {"fsst"}
+    assert set(by_name["URLs"].compressed) == {"plain", "dictionary", "fsst"}
+    assert len(tree_rows(results)) == 1 + len(COLUMNS)
+
+
+def test_both_forms_of_the_command_print_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--rows", "1000", "--rounds", "1"])
+    assert "FSST" in capsys.readouterr().out
+    main(["--rows", "1000", "--study"])
+    assert "sorted ids" in capsys.readouterr().out

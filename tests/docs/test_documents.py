@@ -1,0 +1,78 @@
+"""Every Python, shell and SQL block of the documents runs, or says why not."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.docs.running import BLOCK, run_document, run_shell
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
+MARKDOWN_LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+
+
+def named(paths: list[Path]) -> list[Any]:
+    return [pytest.param(path, id=str(path.relative_to(ROOT))) for path in paths]
+
+
+def uses_spark(path: Path) -> bool:
+    return "SparkSession" in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", named([path for path in DOCUMENTS if not uses_spark(path)]))
+def test_blocks_run_from_top_to_bottom(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_document(path)
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("path", named([path for path in DOCUMENTS if uses_spark(path)]))
+def test_blocks_with_spark_run_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
+    # A process of its own: the session's relative paths are those of the directory it began in.
+    process = subprocess.run(
+        [sys.executable, "-m", "tests.docs.running", str(path)],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stdout + process.stderr
+
+
+@pytest.mark.parametrize("path", named(DOCUMENTS))
+def test_make_targets_exist(path: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    # Commands stand in backquotes or alone on a line of a shell block.
+    asked = set(re.findall(r"(?:`|^)(?:PYMOSAIC_\w+=1 )?make ([a-z-]+)", text, re.MULTILINE))
+    assert asked <= targets
+
+
+@pytest.mark.parametrize("path", named(DOCUMENTS))
+def test_links_to_files_resolve(path: Path) -> None:
+    links = MARKDOWN_LINK.findall(path.read_text(encoding="utf-8"))
+    assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+def test_a_block_that_is_not_run_says_why() -> None:
+    text = "<!-- not run: needs a cluster -->\n```python\n1 / 0\n```\n\n```python\nx = 1\n```\n"
+    assert [block["reason"] for block in BLOCK.finditer(text)] == ["needs a cluster", None]
+
+
+def test_blocks_that_fail_are_noticed(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="false"):
+        run_shell("false")
+    document = tmp_path / "wrong.md"
+    document.write_text("```python\nassert 1 == 2\n```\n")
+    with pytest.raises(AssertionError):
+        run_document(document)

@@ -1,0 +1,138 @@
+"""Damaged Lance files: an error of ours or valid data, never a crash, whatever bit is wrong."""
+
+from __future__ import annotations
+
+import io
+import random
+import struct
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import pymosaic
+from pymosaic.lance import LanceFile, write_table
+from tests.lance.golden_files import NAMES, golden_bytes
+
+# Damage may make a file claim more than it has; there is no need to allocate for it.
+LIMITS = pymosaic.Limits(max_row_group_bytes=64 << 20)
+# Arrow wants whole days of it, which Lance does not.
+NOT_FULLY_CHECKED = {"date64_valid_3"}
+
+
+def read_everything(data: bytes, name: str) -> bool:
+    """Read in all ways; whether it went through."""
+    try:
+        with LanceFile(data, limits=LIMITS) as file:
+            tables = [file.read()]
+            if file.num_rows:
+                tables.append(file.take([0, file.num_rows // 2, file.num_rows - 1]))
+                tables.append(pa.Table.from_batches([next(file.iter_batches())]))
+    except pymosaic.MosaicError:
+        return False
+    for table in tables:
+        table.validate(full=name not in NOT_FULLY_CHECKED)
+    return True
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_flipped_bits_are_an_error_or_give_valid_data(name: str) -> None:
+    data = golden_bytes(name)
+    chance = random.Random(name)
+    assert read_everything(data, name)
+    for _ in range(60):
+        damaged = bytearray(data)
+        for _ in range(chance.choice([1, 1, 2, 5])):
+            # The tail holds the descriptions that steer the reader.
+            start = chance.choice([0, max(0, len(data) - 600), max(0, len(data) - 40)])
+            position = chance.randrange(start, len(data))
+            damaged[position] ^= 1 << chance.randrange(8)
+        read_everything(bytes(damaged), name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_overwritten_bytes_are_an_error_or_give_valid_data(name: str) -> None:
+    data = golden_bytes(name)
+    chance = random.Random(f"bytes {name}")
+    for _ in range(40):
+        damaged = bytearray(data)
+        start = chance.choice([0, max(0, len(data) - 600)])
+        position = chance.randrange(start, len(data))
+        length = chance.choice([1, 2, 4, 8])
+        damaged[position : position + length] = (
+            bytes([chance.choice([0, 0x7F, 0x80, 0xFF])]) * length
+        )
+        read_everything(bytes(damaged), name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_cut_off_anywhere_is_refused(name: str) -> None:
+    data = golden_bytes(name)
+    for length in range(0, len(data), max(1, len(data) // 25)):
+        with pytest.raises(pymosaic.MosaicError):
+            LanceFile(data[:length], limits=LIMITS)
+
+
+@pytest.mark.parametrize("name", ["blobs", "list_of_struct_0_1500", "long_text", "no_rows"])
+def test_every_bit_of_the_footer_matters_or_does_no_harm(name: str) -> None:
+    data = golden_bytes(name)
+    for bit in range(8 * 40):
+        damaged = bytearray(data)
+        damaged[len(data) - 40 + bit // 8] ^= 1 << bit % 8
+        read_everything(bytes(damaged), name)
+
+
+def small_file(table: pa.Table, **options: str) -> bytes:
+    buffer = io.BytesIO()
+    write_table(table, buffer, encodings=options)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("major", "minor", "named"), [(0, 3, "2.0"), (2, 0, "2.0"), (2, 3, "2.3"), (7, 1, "7.1")]
+)
+def test_other_versions_are_refused_by_name(major: int, minor: int, named: str) -> None:
+    data = small_file(pa.table({"n": [1]}))
+    changed = data[:-8] + struct.pack("<HH", major, minor) + data[-4:]
+    with pytest.raises(pymosaic.UnsupportedFeatureError, match=f"version {named}"):
+        LanceFile(changed)
+
+
+def test_something_else_is_no_lance_file() -> None:
+    with pytest.raises(pymosaic.CorruptFileError, match="not a Lance file"):
+        LanceFile(b"PAR1" * 20)
+    with pytest.raises(pymosaic.CorruptFileError, match="too short"):
+        LanceFile(b"LANC")
+
+
+def test_runs_that_overrun_their_count_are_cut() -> None:
+    """Older writers let the last run of a chunk go on past its end."""
+    table = pa.table({"n": pa.array([5] * 100 + [6] * 100)})
+    data = bytearray(small_file(table, n="run-length"))
+    assert data.count(bytes([100, 100])) == 1
+    place = data.index(bytes([100, 100]))
+    data[place + 1] = 250
+    assert LanceFile(bytes(data)).read().equals(table)
+    data[place + 1] = 99
+    with pytest.raises(pymosaic.CorruptFileError, match="end before"):
+        LanceFile(bytes(data)).read()
+
+
+def test_a_page_above_the_limit_is_refused_before_it_is_decoded() -> None:
+    data = small_file(pa.table({"n": pa.array([7] * 1_000_000)}), n="run-length")
+    limits = pymosaic.Limits(max_row_group_bytes=1 << 20)
+    with pytest.raises(pymosaic.LimitExceededError, match="max_row_group_bytes"):
+        LanceFile(data, limits=limits).read()
+    limits = pymosaic.Limits(max_table_bytes=1 << 20)
+    with pytest.raises(pymosaic.LimitExceededError, match="max_table_bytes"):
+        LanceFile(data, limits=limits).read()
+
+
+def test_errors_name_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "broken.lance"
+    data = bytearray(small_file(pa.table({"n": list(range(5000))})))
+    data[64] = 0xFF
+    data[64 + 8 : 64 + 16] = b"\xff" * 8
+    path.write_bytes(bytes(data))
+    with pytest.raises(pymosaic.CorruptFileError, match=r"broken\.lance"):
+        LanceFile(path).read()

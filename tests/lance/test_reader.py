@@ -1,0 +1,209 @@
+"""LanceFile: what it offers, what it refuses, and which bytes it reads."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import pymosaic
+from pymosaic.lance import LanceFile, write_table
+from pymosaic.source import Source
+
+TABLE = pa.table(
+    {
+        "id": pa.array(range(3000)),
+        "name": pa.array([f"name {i % 50}" for i in range(3000)]),
+        "tags": pa.array([[i, i + 1][: i % 3] for i in range(3000)]),
+        "point": pa.array([{"x": i, "y": str(i)} for i in range(3000)]),
+    }
+)
+
+
+class RecordingSource(Source):
+    """Serves bytes and notes every read; nothing is merged."""
+
+    merge_gap = 0
+    tail_bytes = 40
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__("recorded", len(data))
+        self.reads: list[tuple[int, int]] = []
+        self._data = data
+
+    def _read_once(self, offset: int, length: int) -> bytes:
+        self.reads.append((offset, length))
+        return self._data[offset : offset + length]
+
+    @property
+    def num_bytes(self) -> int:
+        return sum(length for _, length in self.reads)
+
+
+def written(table: pa.Table, encodings: dict[str, str] | None = None, **options: int) -> bytes:
+    buffer = io.BytesIO()
+    write_table(table, buffer, encodings=encodings, **options)  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+@pytest.fixture(scope="module")
+def data() -> bytes:
+    return written(TABLE)
+
+
+def test_a_file_tells_what_it_holds(data: bytes) -> None:
+    with LanceFile(data) as file:
+        assert file.schema.equals(TABLE.schema)
+        assert file.column_names == TABLE.column_names
+        assert (file.num_rows, file.num_columns, file.version) == (3000, 5, "2.1")
+        assert file.leaves("point") == ["point.x", "point.y"]
+        assert file.leaves("tags") == ["tags.item"]
+        assert len(file.pages("point", 1)) == 1
+        assert "3000 rows, 5 columns" in repr(file)
+
+
+def test_columns_come_in_the_order_asked_for_and_once(data: bytes) -> None:
+    with LanceFile(data) as file:
+        assert file.read(["tags", "id", "tags"]).column_names == ["tags", "id"]
+        assert file.read(["point"]).equals(TABLE.select(["point"]))
+        assert file.take([2], ["name"]).equals(TABLE.select(["name"]).take([2]))
+        empty = file.read([])
+        assert (empty.num_rows, empty.num_columns) == (3000, 0)
+        assert sum(batch.num_rows for batch in file.iter_batches(columns=[])) == 3000
+
+
+def test_rows_may_be_taken_in_any_order_and_again(data: bytes) -> None:
+    rows = [2999, 0, 17, 17, 1024, 1023, 0]
+    with LanceFile(data) as file:
+        assert file.take(rows).equals(TABLE.take(rows))
+        assert file.take(np.array(rows, np.uint16)).equals(TABLE.take(rows))
+        assert file.take([]).equals(TABLE.slice(0, 0))
+
+
+def test_batches_follow_pages_of_different_columns() -> None:
+    table = pa.table({"a": range(5000), "b": [f"{i:040}" for i in range(5000)]})
+    data = written(table, page_bytes=20_000)
+    with LanceFile(data) as file:
+        assert len(file.pages("a")) != len(file.pages("b")) > 2
+        batches = list(file.iter_batches(batch_size=1000))
+        assert pa.Table.from_batches(batches).equals(table)
+        assert file.read().equals(table)
+        assert pa.table(file).equals(table)
+
+
+@pytest.mark.parametrize("rows", [[3000], [-1], [0.5], "12", [[1]]])
+def test_rows_that_are_none_are_refused(data: bytes, rows: object) -> None:
+    with LanceFile(data) as file, pytest.raises(pymosaic.InvalidOptionError, match="row"):
+        file.take(rows)  # type: ignore[arg-type]
+
+
+def test_mistakes_get_an_answer_that_helps(data: bytes) -> None:
+    with LanceFile(data) as file:
+        with pytest.raises(pymosaic.ColumnNotFoundError, match=r"'nmae' \(closest: 'name'\)"):
+            file.read(["nmae"])
+        with pytest.raises(pymosaic.InvalidOptionError, match=r"write columns=\['id'\]"):
+            file.read("id")
+        with pytest.raises(pymosaic.InvalidOptionError, match="leaf must be from 0 to 1"):
+            file.pages("point", 2)
+        with pytest.raises(pymosaic.InvalidOptionError, match="batch_size"):
+            file.iter_batches(0)
+    with pytest.raises(pymosaic.InvalidOptionError, match="limits"):
+        LanceFile(data, limits=5)  # type: ignore[arg-type]
+    with pytest.raises(pymosaic.ClosedError):
+        file.read()
+
+
+def test_a_file_is_read_from_paths_and_file_objects(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "some.lance"
+    path.write_bytes(data)
+    for source in (path, str(path), io.BytesIO(data), pa.py_buffer(data)):
+        with LanceFile(source) as file:
+            assert file.read().equals(TABLE)
+    with path.open("rb") as opened:
+        assert LanceFile(opened).read(["id"]).num_rows == 3000
+
+
+def test_only_the_wanted_columns_are_read() -> None:
+    table = pa.table({"a": range(100_000), "b": range(100_000)})
+    source = RecordingSource(written(table, {"a": "plain", "b": "plain"}))
+    file = LanceFile(source)
+    source.reads.clear()
+    file.read(["b"])
+    page = file.pages("b")[0]
+    assert source.num_bytes < 1.05 * page.num_bytes
+    start, end = page.buffer_offsets[0], page.buffer_offsets[-1] + page.buffer_sizes[-1]
+    pages_read = [read for read in source.reads if read[1] > 1000]
+    assert all(start <= offset and offset + length <= end for offset, length in pages_read)
+
+
+def test_take_reads_the_chunks_of_a_mini_block_page_that_hold_the_rows() -> None:
+    source = RecordingSource(
+        written(pa.table({"n": np.arange(1 << 20) % 1000}), {"n": "bit-packed"})
+    )
+    file = LanceFile(source)
+    words = file.pages("n")[0].buffer_sizes[0]
+    source.reads.clear()
+    assert file.take([5, 500_000, 500_001])["n"].to_pylist() == [5, 0, 1]
+    # The words of one page, then the two chunks of 1,024 values in 10 bits and a header.
+    assert sorted(length for _, length in source.reads) == [1296, 1296, words]
+
+
+def test_take_reads_one_range_a_value_of_fixed_width() -> None:
+    table = pa.table({"v": pa.FixedSizeListArray.from_arrays(np.arange(64_000.0), 64)})
+    source = RecordingSource(written(table, {"v": "full-zip"}))
+    file = LanceFile(source)
+    file.pages("v")
+    source.reads.clear()
+    assert file.take([7, 900]).equals(table.take([7, 900]))
+    assert [length for _, length in source.reads] == [512, 512]
+
+
+def test_take_reads_two_ranges_a_value_of_variable_width() -> None:
+    table = pa.table({"t": ["x" * (300 + i) for i in range(1000)]})
+    source = RecordingSource(written(table))
+    file = LanceFile(source)
+    file.pages("t")
+    source.reads.clear()
+    assert file.take([7, 900]).equals(table.take([7, 900]))
+    assert [length for _, length in source.reads] == [8, 8, 4 + 307, 4 + 1200]
+
+
+def test_take_reads_only_the_blobs_of_its_rows() -> None:
+    blobs = [bytes([i]) * 5000 for i in range(50)]
+    table = pa.table({"b": pa.array(blobs, pa.large_binary())})
+    source = RecordingSource(written(table, {"b": "blob"}))
+    file = LanceFile(source)
+    file.pages("b")
+    source.reads.clear()
+    assert file.take([3, 40])["b"].to_pylist() == [blobs[3], blobs[40]]
+    assert [length for _, length in source.reads if length >= 5000] == [5000, 5000]
+    assert source.num_bytes < 12_000
+
+
+def test_rows_that_lie_across_chunks_are_taken_whole() -> None:
+    lists = [list(range(length)) for length in [3, 5000, 0, 2000, 1, 9000, 2]]
+    table = pa.table({"l": lists * 3})
+    file = LanceFile(written(table))
+    for row in range(table.num_rows):
+        assert file.take([row]).equals(table.take([row]))
+    assert file.take([1, 5, 12, 20]).equals(table.take([1, 5, 12, 20]))
+
+
+def test_nan_and_negative_zero_keep_their_bits() -> None:
+    bits = np.array([0x7FF8000000000001, 0x8000000000000000, 0xFFF0000000000000, 1], np.uint64)
+    table = pa.table({"f": np.tile(bits, 500).view(np.float64)})
+    for encoding in ("plain", "bit-packed", "run-length", "byte-stream-split+zstd", "dictionary"):
+        column = LanceFile(written(table, {"f": encoding})).read()["f"]
+        assert column.to_numpy().view(np.uint64).tolist() == np.tile(bits, 500).tolist()
+
+
+def test_ten_thousand_columns() -> None:
+    table = pa.table({f"c{i}": [i, i + 1] for i in range(10_000)})
+    with LanceFile(written(table)) as file:
+        assert file.num_columns == 10_000
+        assert file.read(["c9999", "c0"]).to_pydict() == {"c9999": [9999, 10000], "c0": [0, 1]}
+        assert file.read().equals(table)
+        assert file.take([1]).equals(table.slice(1))

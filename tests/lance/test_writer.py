@@ -1,0 +1,179 @@
+"""write_table: what may be forced, what is refused, and that a failure leaves nothing behind."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import pymosaic
+from pymosaic.lance import LanceFile, write_table
+from pymosaic.pages.summary import summarize
+
+NUMBERS = pa.table({"n": range(1000)})
+
+
+def refuse(table: pa.Table, encoding: str, match: str, column: str = "n") -> None:
+    with pytest.raises(pymosaic.MosaicError, match=match):
+        write_table(table, io.BytesIO(), encodings={column: encoding})
+
+
+@pytest.mark.parametrize(
+    ("encoding", "match"),
+    [
+        ("gzip", "'gzip' is not known; there are mini-block"),
+        ("plain+bit-packed", "two of one kind"),
+        ("zstd:40", "no level from 1 to 22"),
+        ("lz4:3", "no level"),
+        ("plain:3", "is not known"),
+        ("fsst", "fsst does not go with a column of int64"),
+        ("blob", "blob is for large_binary"),
+        ("packed-struct", "packed-struct is for structs"),
+        ("full-zip+bit-packed", "full-zip"),
+        ("full-zip+zstd", "full-zip with compression"),
+        ("dictionary-message", "no version of Lance decodes"),
+        ("variable-packed-struct", "came with version 2.2"),
+    ],
+)
+def test_what_does_not_go_is_refused_with_the_reason(encoding: str, match: str) -> None:
+    refuse(NUMBERS, encoding, match)
+
+
+def test_a_column_that_is_not_there_is_refused() -> None:
+    refuse(NUMBERS, "plain", "no column 'm'", "m")
+
+
+def test_a_forced_encoding_must_be_text() -> None:
+    with pytest.raises(pymosaic.InvalidOptionError, match="must be a string"):
+        write_table(NUMBERS, io.BytesIO(), encodings={"n": 5})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.2", "2.3", "stable"])
+def test_other_versions_are_refused(version: str) -> None:
+    with pytest.raises(pymosaic.InvalidOptionError, match=r"version must be one of 2\.1"):
+        write_table(NUMBERS, io.BytesIO(), version=version)
+
+
+def test_a_leaf_can_be_forced_by_its_path() -> None:
+    table = pa.table({"p": [{"x": i, "y": i} for i in range(1000)]})
+    buffer = io.BytesIO()
+    write_table(table, buffer, encodings={"p.y": "run-length"})
+    file = LanceFile(buffer.getvalue())
+    assert summarize(file.pages("p", 0)[0].layout) == "mini-block bit-packed"
+    assert summarize(file.pages("p", 1)[0].layout) == "mini-block run-length"
+
+
+@pytest.mark.parametrize(
+    ("column", "match"),
+    [
+        (pa.array([{"a": 1, "b": "x"}]), "fields must be numbers"),
+        (pa.array([{"a": 1, "b": None}], pa.struct([("a", pa.int8()), ("b", pa.int8())])), "nulls"),
+    ],
+)
+def test_a_packed_struct_takes_numbers_without_nulls(column: pa.Array, match: str) -> None:
+    refuse(pa.table({"n": column}), "packed-struct", match)
+
+
+@pytest.mark.parametrize(
+    ("column", "match"),
+    [
+        (pa.nulls(2, pa.month_day_nano_interval()), "Lance has no type for"),
+        (pa.nulls(2, pa.list_view(pa.int8())), "Lance has no type for"),
+        (pa.array([["a", "b"]], pa.list_(pa.string(), 2)), "fixed-size lists of string"),
+        (pa.array([None, {}], pa.struct([])), "without fields cannot be null"),
+        (pa.array([[{"a": 1}]], pa.list_(pa.struct([("a", pa.int8())]), 1)), "Lance has no type"),
+    ],
+)
+def test_types_that_lance_lacks_are_refused_by_name(column: pa.Array, match: str) -> None:
+    with pytest.raises(pymosaic.UnsupportedFeatureError, match=match):
+        write_table(pa.table({"n": column}), io.BytesIO())
+
+
+def test_names_with_a_dot_and_names_that_repeat_are_refused() -> None:
+    with pytest.raises(pymosaic.InvalidDataError, match="a step into a struct"):
+        write_table(pa.table({"a.b": [1]}), io.BytesIO())
+    with pytest.raises(pymosaic.InvalidDataError, match="two columns 'a'"):
+        write_table(pa.table([[1], [2]], names=["a", "a"]), io.BytesIO())
+
+
+def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "kept.lance"
+    write_table(NUMBERS, path)
+    before = path.read_bytes()
+    refuse_table = pa.table({"n": pa.array([["a", "b"]], pa.list_(pa.string(), 2))})
+    with pytest.raises(pymosaic.UnsupportedFeatureError):
+        write_table(refuse_table, path)
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["kept.lance"]
+
+
+def test_the_same_table_gives_the_same_bytes() -> None:
+    table = pa.table({"t": [f"https://example.org/{i}" for i in range(5000)], "n": range(5000)})
+    first, second = io.BytesIO(), io.BytesIO()
+    write_table(table, first)
+    write_table(table, second)
+    assert first.getvalue() == second.getvalue()
+
+
+def test_slices_and_chunks_are_written_as_what_they_show() -> None:
+    column = pa.array([[{"a": i, "b": None if i % 3 else str(i)}] * (i % 4) for i in range(200)])
+    table = pa.table({"c": pa.chunked_array([column.slice(7, 50), column.slice(100, 31)])})
+    buffer = io.BytesIO()
+    write_table(table, buffer)
+    assert LanceFile(buffer.getvalue()).read().equals(table.combine_chunks())
+    flat = pa.table({"b": pa.array([True, None, False] * 40).slice(5, 77)})
+    buffer = io.BytesIO()
+    write_table(flat, buffer)
+    assert LanceFile(buffer.getvalue()).read().equals(flat)
+
+
+def test_values_hidden_below_nulls_are_not_written() -> None:
+    values = pa.array(["secret" * 20, "shown"])
+    hidden = pa.Array.from_buffers(pa.string(), 2, [pa.py_buffer(b"\2"), *values.buffers()[1:]], 1)
+    lists = pa.ListArray.from_arrays([0, 1, 2], values, mask=pa.array([True, False]))
+    for column in (hidden, lists):
+        buffer = io.BytesIO()
+        write_table(pa.table({"c": column}), buffer)
+        assert b"secret" not in buffer.getvalue()
+        assert LanceFile(buffer.getvalue()).read()["c"].combine_chunks().equals(column)
+
+
+def test_metadata_of_schema_and_fields_is_kept() -> None:
+    field = pa.field("n", pa.int64(), nullable=False, metadata={"unit": "m"})
+    table = pa.table([[1, 2]], schema=pa.schema([field], {"made by": "hand"}))
+    buffer = io.BytesIO()
+    write_table(table, buffer)
+    assert LanceFile(buffer.getvalue()).schema.equals(table.schema, check_metadata=True)
+
+
+def test_what_was_read_as_blobs_is_written_as_blobs() -> None:
+    table = pa.table({"b": pa.array([b"abc", None, b""], pa.large_binary())})
+    first, second = io.BytesIO(), io.BytesIO()
+    write_table(table, first, encodings={"b": "blob"})
+    write_table(LanceFile(first.getvalue()).read(), second)
+    file = LanceFile(second.getvalue())
+    assert summarize(file.pages("b")[0].layout) == "blob"
+    assert file.read().equals(table)
+
+
+def test_the_smallest_of_the_encodings_is_chosen() -> None:
+    columns = {
+        "sorted": (np.arange(10_000), "mini-block bit-packed"),
+        "negative": (-np.arange(1, 10_001), "mini-block flat"),
+        "runs": (np.repeat(np.arange(100), 100), "mini-block run-length"),
+        "far apart": ((np.arange(10_000) % 7) << 50, "mini-block dictionary("),
+    }
+    for name, (values, expected) in columns.items():
+        buffer = io.BytesIO()
+        write_table(pa.table({"c": values}), buffer)
+        found = summarize(LanceFile(buffer.getvalue()).pages("c")[0].layout)
+        assert found.startswith(expected), name
+
+
+def test_an_arrow_stream_is_written_too() -> None:
+    buffer = io.BytesIO()
+    write_table(NUMBERS.to_reader(max_chunksize=100), buffer)
+    assert LanceFile(buffer.getvalue()).read().equals(NUMBERS)

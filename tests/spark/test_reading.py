@@ -1,0 +1,208 @@
+"""Reads: where from, what is narrowed, what is wrong with files; sessions without `enable`."""
+
+import datetime
+import os
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import types as st
+
+import pymosaic
+import pymosaic.spark
+from pymosaic.spark.options import SourceOptions
+from pymosaic.spark.reading import MosaicReader
+from pymosaic.spark.types import spark_schema
+
+
+def _reader(path: Path, columns: list[str], **options: str) -> MosaicReader:
+    schema = spark_schema(pymosaic.dataset(str(path)).scan(columns).schema)
+    return MosaicReader(SourceOptions.parse({"path": str(path), **options}), schema)
+
+
+def test_patterns_and_lists(spark, wide):
+    pattern = spark.read.format("mosaic").load(f"{wide}/half=1/*.mosaic")
+    assert pattern.count() == 40
+    several = [f"{wide}/half=0/file-0.mosaic", f"{wide}/half=1/file-3.mosaic"]
+    assert spark.read.format("mosaic").load(several).count() == 40
+    assert pymosaic.spark.read(spark, [Path(path) for path in several]).count() == 40
+
+
+def test_columns_and_filters_narrow_the_relation(spark, tmp_path):
+    table = pa.table(
+        {
+            "id": range(6),
+            "day": [datetime.date(2024, 1, n + 1) for n in range(6)],
+            "price": pa.array([Decimal(n) / 4 for n in range(6)], pa.decimal128(9, 2)),
+            "key": [bytes([n]) for n in range(6)],
+            "other": range(6),
+        }
+    )
+    pymosaic.write_table(table, tmp_path / "t.mosaic")
+    frame = pymosaic.spark.read(
+        spark,
+        tmp_path,
+        columns=["id", "pri*", "key", "day"],
+        filters=[
+            [("day", ">=", datetime.date(2024, 1, 5)), ("key", "!=", b"\x05")],
+            [("price", "in", [Decimal("0.25"), Decimal("0.5")])],
+        ],
+    )
+    assert frame.columns == ["id", "price", "key", "day"]
+    assert sorted(row["id"] for row in frame.collect()) == [1, 2, 4]
+    assert frame.count() == 3
+    assert frame.where("id > 1").count() == 2
+    flat = pymosaic.spark.read(spark, tmp_path, filters=[("id", ">", 1), ("id", "<", 5)])
+    assert flat.count() == 3
+    assert flat.where("id = 4 or id = 5").count() == 1
+    with pytest.raises(pymosaic.InvalidOptionError, match="columns must be a list"):
+        pymosaic.spark.read(spark, tmp_path, columns="id")
+    with pytest.raises(Exception, match="no column matches 'idd'"):
+        pymosaic.spark.read(spark, tmp_path, columns=["idd"])
+
+
+def test_a_schema_of_the_users_own_casts_and_fills(spark, wide):
+    schema = "missing string, column_003 double, id int"
+    frame = spark.read.format("mosaic").schema(schema).load(str(wide))
+    row = frame.where("id = 5").collect()[0]
+    assert row == (None, 15.0, 5)
+    assert frame.schema == st.StructType(
+        [
+            st.StructField("missing", st.StringType()),
+            st.StructField("column_003", st.DoubleType()),
+            st.StructField("id", st.IntegerType()),
+        ]
+    )
+
+
+def test_files_with_other_columns_are_united(spark, tmp_path):
+    pymosaic.write_table(pa.table({"a": pa.array([1], pa.int32())}), tmp_path / "1.mosaic")
+    pymosaic.write_table(pa.table({"a": [2], "b": ["x"]}), tmp_path / "2.mosaic")
+    frame = spark.read.format("mosaic").load(str(tmp_path))
+    assert sorted(frame.collect()) == [(1, None), (2, "x")]
+    assert frame.where("b is null").select("a").collect() == [(1,)]
+
+
+def test_batches_are_bounded(tmp_path):
+    table = pa.table({"n": pa.array(range(4096), pa.int64())})
+    pymosaic.write_table(table, tmp_path / "n.mosaic")
+    reader = _reader(tmp_path, ["n"], maxBatchBytes="8k")
+    [split] = reader.partitions()
+    batches = list(reader.batches.read(split.pieces))
+    assert [batch.num_rows for batch in batches] == [1024] * 4
+    assert pa.Table.from_batches(batches)["n"].to_pylist() == table["n"].to_pylist()
+
+
+def test_splits_hold_several_files_and_row_groups(wide):
+    reader = _reader(wide, ["id"], _pushed='{"parallelism": 2}')
+    assert [[len(piece.row_groups) for piece in split.pieces] for split in reader.partitions()] == [
+        [2, 2],
+        [2, 2],
+    ]
+
+
+def test_row_groups_of_a_large_file_are_shared_out(tmp_path):
+    noise = np.random.default_rng(3).random(40_000)
+    with pymosaic.MosaicWriter(
+        tmp_path / "large.mosaic", pa.schema([("n", pa.float64())]), row_group_bytes=1
+    ) as writer:
+        for part in np.split(noise, 4):
+            writer.write(pa.record_batch({"n": part}))
+    reader = _reader(tmp_path, ["n"], maxPartitionBytes="100k")
+    pieces = [split.pieces for split in reader.partitions()]
+    assert [piece.row_groups for [piece] in pieces] == [(0,), (1,), (2,), (3,)]
+    [split] = _reader(tmp_path, ["n"], _pushed='{"parallelism": 1}').partitions()
+    assert [piece.row_groups for piece in split.pieces] == [(0, 1, 2, 3)]
+    assert sum(batch.num_rows for batch in reader.batches.read(split.pieces)) == 40_000
+
+
+def test_a_broken_file_is_named(spark, wide, tmp_path):
+    good = next(wide.rglob("file-0.mosaic"))
+    (tmp_path / "good.mosaic").write_bytes(good.read_bytes())
+    (tmp_path / "broken.mosaic").write_bytes(good.read_bytes()[:-9])
+    with pytest.raises(Exception, match=r"broken\.mosaic"):
+        spark.read.format("mosaic").load(str(tmp_path))
+    reader = spark.read.format("mosaic").option("ignoreCorruptFiles", "true")
+    with pytest.warns(UserWarning, match="1 of 2 files are left out"):
+        assert reader.load(str(tmp_path)).count() == 20
+
+
+def test_damage_that_a_task_finds_is_named(spark, wide, tmp_path):
+    data = bytearray(next(wide.rglob("file-0.mosaic")).read_bytes())
+    data[40] ^= 0xFF
+    (tmp_path / "damaged.mosaic").write_bytes(data)
+    frame = spark.read.format("mosaic").load(str(tmp_path))
+    with pytest.raises(Exception, match=r"damaged\.mosaic"):
+        frame.collect()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"colums": "id"}, "did you mean columns"),
+        ({"columns": "nothing_*"}, "nothing_"),
+        ({"filters": '[["id", "~", 1]]'}, "is no operator"),
+    ],
+)
+def test_mistakes_are_told(spark, wide, options, message):
+    with pytest.raises(Exception, match=message):
+        spark.read.format("mosaic").options(**options).load(str(wide)).collect()
+
+
+def test_a_missing_path_is_told(spark, tmp_path):
+    with pytest.raises(Exception, match="No such file or directory"):
+        spark.read.format("mosaic").load(str(tmp_path / "nowhere"))
+    with pytest.raises(Exception, match="the path is missing"):
+        spark.read.format("mosaic").load()
+
+
+def test_a_full_width_read_of_many_columns(spark, tmp_path):
+    columns = {f"c{place}": [place, place + 1] for place in range(2000)}
+    pymosaic.write_table(pa.table(columns), tmp_path / "wide.mosaic")
+    table = spark.read.format("mosaic").load(str(tmp_path)).toArrow()
+    assert table.num_columns == 2000
+    assert table["c1999"].to_pylist() == [1999, 2000]
+
+
+PLAIN_SESSION = """
+import sys
+from pyspark.sql import SparkSession
+
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.memory", "1g")
+spark = builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
+spark.sparkContext.setLogLevel("WARN")
+frame = spark.read.format("mosaic").load(sys.argv[1])
+assert len(frame.columns) == 300
+assert frame.where("id = 3").select("id", "column_002").collect() == [(3, 6)]
+assert frame.count() == 80
+spark.stop()
+
+spark = builder.getOrCreate()
+spark.sparkContext.setLogLevel("WARN")
+import pymosaic.spark
+
+print("ENABLED", pymosaic.spark.enable(spark), file=sys.stderr, flush=True)
+spark.stop()
+"""
+
+
+def test_spark_finds_the_source_by_itself_and_stops_without_noise(wide):
+    environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PLAIN_SESSION, str(wide)],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=1500,
+    )
+    assert done.returncode == 0, done.stderr[-6000:]
+    _, _, after = done.stderr.partition("ENABLED")
+    assert after.splitlines()[0].strip() == str(pymosaic.spark.Support(True, True))
+    assert "Exception" not in after
+    assert "ERROR" not in after
