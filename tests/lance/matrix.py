@@ -227,6 +227,14 @@ def _own_forced() -> Iterator[tuple[str, pa.Array, str, str]]:
     column = pa.array(lists, pa.list_(pa.list_(pa.int16(), 2), 2))
     yield "lists in lists", column, "full-zip", "full-zip fixed-size-list(fixed-size-list(flat))"
     yield "packed struct", packed(LARGE), "packed-struct", "mini-block packed-struct"
+    structs = pa.array([{"a": 1, "b": 2.5}, None] * 50)
+    for layout in ("mini-block", "full-zip"):
+        encoding, expected = f"{layout}+packed-struct", f"{layout} packed-struct"
+        yield f"packed struct {layout}", packed(LARGE), encoding, expected
+        yield f"packed struct with nulls {layout}", structs, encoding, expected
+    lists = pa.ListArray.from_arrays([0, 2, 3], pa.array(["a", "b", "a"]).dictionary_encode())
+    yield "dictionary in lists", lists, "mini-block", "mini-block dictionary("
+    yield "nulls in lists", pa.array([[None, None], [], None]), "mini-block", "all-null"
     yield "blobs", blobs(), "blob", "blob"
     for kind in NESTED:
         if kind != "empty struct":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import lance
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -207,3 +208,10 @@ def test_ten_thousand_columns() -> None:
         assert file.read(["c9999", "c0"]).to_pydict() == {"c9999": [9999, 10000], "c0": [0, 1]}
         assert file.read().equals(table)
         assert file.take([1]).equals(table.slice(1))
+
+
+def test_the_data_files_of_a_dataset_are_read(tmp_path: Path) -> None:
+    lance.write_dataset(TABLE, str(tmp_path / "some.lance"), data_storage_version="2.1")
+    (path,) = (tmp_path / "some.lance" / "data").glob("*.lance")
+    with LanceFile(path) as file:
+        assert file.read().equals(TABLE)

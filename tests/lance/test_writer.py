@@ -84,6 +84,8 @@ def test_a_packed_struct_takes_numbers_without_nulls(column: pa.Array, match: st
         (pa.nulls(2, pa.list_view(pa.int8())), "Lance has no type for"),
         (pa.array([["a", "b"]], pa.list_(pa.string(), 2)), "fixed-size lists of string"),
         (pa.array([None, {}], pa.struct([])), "without fields cannot be null"),
+        (pa.array([b""], pa.binary(0)), "Lance has no type for"),
+        (pa.array([[]], pa.list_(pa.int8(), 0)), "Lance has no type for"),
         (pa.array([[{"a": 1}]], pa.list_(pa.struct([("a", pa.int8())]), 1)), "Lance has no type"),
     ],
 )
@@ -177,3 +179,19 @@ def test_an_arrow_stream_is_written_too() -> None:
     buffer = io.BytesIO()
     write_table(NUMBERS.to_reader(max_chunksize=100), buffer)
     assert LanceFile(buffer.getvalue()).read().equals(NUMBERS)
+
+
+def test_a_packed_struct_with_strings_is_for_a_later_version() -> None:
+    refuse(
+        pa.table({"n": pa.array([{"a": 1, "b": "x"}])}),
+        "full-zip+packed-struct",
+        "VariablePackedStruct, which came with version 2",
+    )
+
+
+def test_a_compressor_is_left_out_where_the_chosen_layout_has_no_use_for_it() -> None:
+    vectors = pa.FixedSizeListArray.from_arrays(np.arange(5000.0), 500)
+    buffer = io.BytesIO()
+    write_table(pa.table({"v": vectors}), buffer, encodings={"v": "zstd"})
+    found = summarize(LanceFile(buffer.getvalue()).pages("v")[0].layout)
+    assert found == "full-zip fixed-size-list(flat)"

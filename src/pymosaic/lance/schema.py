@@ -201,9 +201,9 @@ def _logical_type(name: str, data_type: pa.DataType) -> str:
         return f"timestamp:{data_type.unit}:{data_type.tz or '-'}"
     if types.is_decimal128(data_type) or types.is_decimal256(data_type):
         return f"decimal:{data_type.bit_width}:{data_type.precision}:{data_type.scale}"
-    if types.is_fixed_size_binary(data_type):
+    if types.is_fixed_size_binary(data_type) and data_type.byte_width > 0:
         return f"fixed_size_binary:{data_type.byte_width}"
-    if types.is_fixed_size_list(data_type):
+    if types.is_fixed_size_list(data_type) and data_type.list_size > 0:
         inner = data_type.value_type
         if types.is_nested(inner) and not types.is_fixed_size_list(inner):
             raise _no_type(name, data_type)

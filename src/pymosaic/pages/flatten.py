@@ -130,14 +130,9 @@ def _leaf(array: pa.Array, above: Sequence[_Layer]) -> FlatLeaf:
 
 
 def _with_levels(array: pa.Array, path: Sequence[_Layer], layers: tuple[int, ...]) -> FlatLeaf:
-    first = path[0]
-    num_rows = len(array) if first.offsets is None else len(first.offsets) - 1
-    if first.offsets is None:
-        # Structs have as many entries as what is in them, down to the first list.
-        for layer in path:
-            if layer.offsets is not None:
-                num_rows = len(layer.offsets) - 1
-                break
+    # Structs have as many entries as what is in them, down to the first list.
+    outer_lists = [layer.offsets for layer in path if layer.offsets is not None]
+    num_rows = len(outer_lists[0]) - 1 if outer_lists else len(array)
     numbers = _def_numbers(path)
     list_number = sum(layer.offsets is not None for layer in path)
     rep: LevelArray = np.full(num_rows, list_number, np.uint16)
@@ -168,7 +163,7 @@ def _with_levels(array: pa.Array, path: Sequence[_Layer], layers: tuple[int, ...
             new_slots,
         )
         rep, definition, slots = new_rep, new_def, new_slots
-    has_levels = numbers[0] != (0, 0) or any(number != (0, 0) for number in numbers)
+    has_levels = any(number != (0, 0) for number in numbers)
     values = _visible(array, slots) if has_lists else array
     levels = Levels(rep if has_lists else None, definition if has_levels else None)
     return FlatLeaf(layers, levels, len(slots), values)

@@ -23,7 +23,7 @@ from pymosaic.pages.blocks import Bytes, Memory, corrupt_unless
 from pymosaic.pages.kernels.levels import assemble, assemble_lists, levels_to_validity
 from pymosaic.pages.messages import Layer
 
-__all__ = ["LayerContent", "LevelArray", "Levels", "Shape", "count_rows", "shape_of", "unravel"]
+__all__ = ["LayerContent", "LevelArray", "Levels", "Shape", "shape_of", "unravel"]
 
 LevelArray: TypeAlias = npt.NDArray[np.uint16]
 
@@ -109,13 +109,6 @@ def shape_of(layers: tuple[int, ...]) -> Shape:
         np.array(nulls, np.uint8),
         max_visible,
     )
-
-
-def count_rows(levels: Levels, shape: Shape, num_items: int) -> int:
-    """Rows that items form."""
-    if levels.repetition is None:
-        return num_items
-    return int(np.count_nonzero(levels.repetition == shape.max_rep))
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ from pymosaic.pages.encodings import (
     packed_struct,
     run_length,
     variable,
-    variable_packed_struct,
 )
 from pymosaic.pages.encodings.encoded import EncodedBlock, EncodedChunks
 from pymosaic.pages.encodings.general import Compressor
@@ -128,10 +127,12 @@ class _PageWriter:
                 raise self._refuse("full-zip")
             encoding, zipped = lists
         elif isinstance(block, StructBlock):
-            if all(isinstance(field, FixedBlock) for field in block.fields):
-                encoding, zipped = packed_struct.encode_values(block)
-            else:
-                encoding, zipped = variable_packed_struct.encode_values(block)
+            if not all(isinstance(field, FixedBlock) for field in block.fields):
+                raise UnsupportedFeatureError(
+                    f"column {self._column!r}: a packed struct with strings is a "
+                    "VariablePackedStruct, which came with version 2.2 and no 2.1 reader decodes"
+                )
+            encoding, zipped = packed_struct.encode_values(block)
         elif isinstance(block, FixedBlock):
             if block.bits == 1:
                 raise self._refuse("full-zip")
@@ -141,7 +142,11 @@ class _PageWriter:
             wanted = None if wanted == "fsst" else wanted
         if wanted not in (None, "plain", "packed-struct"):
             raise self._refuse(f"full-zip+{wanted}")
-        if self._compressor is not None and isinstance(zipped, FixedBlock):
+        if (
+            self._compressor is not None
+            and self._choice.layout is not None
+            and isinstance(zipped, FixedBlock)
+        ):
             raise self._refuse("full-zip with compression")
         return full_zip.write(
             self._leaf.layers, self._leaf.levels, self._leaf.num_items, encoding, zipped
