@@ -29,7 +29,7 @@ from pymosaic.pages.encodings import (
 from pymosaic.pages.encodings.encoded import EncodedChunks
 from pymosaic.pages.flatten import array_to_block
 
-__all__ = ["COLUMNS", "TREES", "TreeSizes", "measure_trees", "tree_rows"]
+__all__ = ["COLUMNS", "REFERENCES", "TREES", "TreeSizes", "measure_trees", "tree_rows"]
 
 
 def _generator() -> np.random.Generator:
@@ -146,8 +146,21 @@ def _big_endian(block: FixedBlock | VariableBlock) -> bytes | None:
     return values
 
 
-TREES: dict[str, Callable[[FixedBlock | VariableBlock], bytes | None]] = {
+def _split_differences(block: FixedBlock | VariableBlock) -> bytes | None:
+    """Differences of neighbours in byte streams, which no Lance version has."""
+    if not isinstance(block, FixedBlock):
+        return None
+    differences = np.diff(np.frombuffer(block.data, f"i{block.bits // 8}"), prepend=0)
+    return np.ascontiguousarray(differences.view(np.uint8).reshape(block.count, -1).T).tobytes()
+
+
+_Encode = Callable[[FixedBlock | VariableBlock], bytes | None]
+# Beside the trees, for what they can be compared with.
+REFERENCES: dict[str, _Encode] = {
     "v1 aligned": _big_endian,
+    "split differences": _split_differences,
+}
+TREES: dict[str, _Encode] = {
     "plain": _plain,
     "bit-packed": _bit_packed,
     "run-length": _run_length,
@@ -183,7 +196,7 @@ def measure_trees(rows: int) -> list[TreeSizes]:
         block = array_to_block(array)
         assert isinstance(block, FixedBlock | VariableBlock)
         encoded, compressed = {}, {}
-        for tree, encode in TREES.items():
+        for tree, encode in (REFERENCES | TREES).items():
             content = encode(block)
             if content is not None:
                 encoded[tree] = len(content)
@@ -194,13 +207,15 @@ def measure_trees(rows: int) -> list[TreeSizes]:
 
 def tree_rows(results: list[TreeSizes]) -> list[list[str]]:
     """The table: kB after zstd, and what the best tree saves over Mosaic v1."""
+    shown = [*REFERENCES, *TREES]
     rows = [
-        ["column (kB)", "Arrow", "Mosaic v1", *(f"{tree} + zstd" for tree in TREES), "best saves"]
+        ["column (kB)", "Arrow", "Mosaic v1", *(f"{tree} + zstd" for tree in shown), "best saves"]
     ]
     for result in results:
-        best = min(result.compressed, key=lambda tree: result.compressed[tree])
+        trees = [tree for tree in TREES if tree in result.compressed]
+        best = min(trees, key=lambda tree: result.compressed[tree])
         saved = 1 - result.compressed[best] / result.mosaic
-        sizes = [result.compressed.get(tree) for tree in TREES]
+        sizes = [result.compressed.get(tree) for tree in shown]
         rows.append(
             [
                 result.column,

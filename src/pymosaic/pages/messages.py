@@ -19,13 +19,13 @@ from pymosaic.pages.protobuf import (
     boolean,
     child,
     children,
-    emit,
+    emit_one_of,
     message,
     one_of,
     optional_data,
     optional_int32,
     optional_uint,
-    parse,
+    parse_one_of,
     uint,
     uints,
 )
@@ -297,12 +297,6 @@ _LAYOUTS: Mapping[int, type] = {
 }
 
 
-@message(closed=False)
-class _PageLayout:
-    # A message whose field 1 is a PageLayout, as parse_layout wraps one.
-    layout: Layout | None = one_of(1, _layouts)
-
-
 def parse_layout(content: bytes | memoryview) -> Layout:
     """Read a ``PageLayout``.
 
@@ -311,8 +305,7 @@ def parse_layout(content: bytes | memoryview) -> Layout:
     >>> parse_layout(emit_layout(AllNullLayout(layers=(Layer.NULLABLE_ITEM,))))
     AllNullLayout(layers=(3,), inline_value=None, ...)
     """
-    wrapped = bytes([1 << 3 | 2]) + _length(len(content)) + bytes(content)
-    layout = parse(_PageLayout, wrapped).layout
+    layout: Layout | None = parse_one_of(_layouts, content, "PageLayout")
     if layout is None:
         raise UnsupportedFeatureError("a page without a layout", structure="PageLayout")
     _check_layers(layout)
@@ -320,9 +313,8 @@ def parse_layout(content: bytes | memoryview) -> Layout:
 
 
 def _check_layers(layout: Layout) -> None:
-    known = {int(layer) for layer in Layer}
     for layer in layout.layers:
-        if layer not in known:
+        if not Layer.ALL_VALID_ITEM <= layer <= Layer.NULL_AND_EMPTY_LIST:
             raise CorruptFileError(f"layer of kind {layer}", structure=type(layout).__name__)
     if isinstance(layout, BlobLayout):
         if layout.inner_layout is None or isinstance(layout.inner_layout, BlobLayout):
@@ -332,17 +324,4 @@ def _check_layers(layout: Layout) -> None:
 
 def emit_layout(layout: Layout) -> bytes:
     """Write a ``PageLayout``; the inverse of :func:`parse_layout`."""
-    wrapped = emit(_PageLayout(layout=layout))
-    prefix = 1
-    while wrapped[prefix] >= 0x80:
-        prefix += 1
-    return wrapped[prefix + 1 :]
-
-
-def _length(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    return emit_one_of(_layouts, layout)

@@ -39,6 +39,7 @@ __all__ = [
     "children",
     "data",
     "emit",
+    "emit_one_of",
     "int32",
     "message",
     "one_of",
@@ -46,6 +47,7 @@ __all__ = [
     "optional_int32",
     "optional_uint",
     "parse",
+    "parse_one_of",
     "text",
     "text_map",
     "uint",
@@ -350,6 +352,11 @@ def parse(cls: type[_Message], content: _Bytes) -> _Message:
     return result
 
 
+def parse_one_of(targets: Callable[[], Mapping[int, type]], content: _Bytes, structure: str) -> Any:
+    """Read a message that is nothing but a oneof of messages: the one that is set, or None."""
+    return _parse_one_of(targets, memoryview(content), structure, 0)
+
+
 def _append_varint(out: bytearray, value: int) -> None:
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
@@ -368,13 +375,14 @@ def _append_number(out: bytearray, number: int, value: int) -> None:
     _append_varint(out, value & (1 << 64) - 1)
 
 
-def _emit_one_of(targets: Mapping[int, type], value: object) -> bytes:
-    for number, target in targets.items():
+def emit_one_of(targets: Callable[[], Mapping[int, type]], value: object) -> bytes:
+    """Write a message that is nothing but a oneof of messages."""
+    for number, target in targets().items():
         if type(value) is target:
             out = bytearray()
             _append_bytes(out, number, emit(value))
             return bytes(out)
-    raise TypeError(f"{type(value).__name__} is not one of {targets}")
+    raise TypeError(f"{type(value).__name__} is not one of {targets()}")
 
 
 def emit(instance: Any) -> bytes:
@@ -414,5 +422,5 @@ def emit(instance: Any) -> bytes:
         elif kind is _Kind.MESSAGE:
             _append_bytes(out, number, emit(value))
         else:
-            _append_bytes(out, number, _emit_one_of(target(), value))
+            _append_bytes(out, number, emit_one_of(target, value))
     return bytes(out)

@@ -14,6 +14,8 @@ A row is thus read with one range, or two where it has to be looked up.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from pymosaic.errors import CorruptFileError
@@ -41,6 +43,8 @@ __all__ = ["control_width", "read", "write"]
 
 _ITEMS, _INDEX = 0, 1
 _MAX_BITS = 1 << 32
+# Of more than every fourth row, the page is read as a whole: ranges cost time as well.
+_MANY_ROWS = 4
 
 
 def control_width(bits: int) -> int:
@@ -67,10 +71,11 @@ def read(layout: FullZipLayout, page: PageInput, decoder: TreeDecoder) -> Steps[
     """Read the wanted rows, or the first buffer as a whole."""
     shape = shape_of(layout.layers)
     _check(layout, shape)
-    if page.rows is None:
-        contents = yield [page.whole(_ITEMS)]
-        return _unzip(layout, shape, contents[0], layout.num_items, decoder)
     rows = page.rows
+    if rows is None or len(rows) > page.num_rows // _MANY_ROWS:
+        contents = yield [page.whole(_ITEMS)]
+        items = _unzip(layout, shape, contents[0], layout.num_items, decoder)
+        return replace(items, rows=rows)
     if layout.bits_per_offset is None and not shape.max_rep:
         ranges = _fixed_ranges(layout, page, rows)
     else:
