@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,7 +10,6 @@ import pytest
 
 import pymosaic
 from tests.cli.conftest import ROWS, small_table
-from tests.cli.running import TIMEOUT
 
 EXACT = ["parquet", "arrow", "feather", "mosaic"]
 TEXT = ["csv", "jsonl", "csv.gz", "jsonl.zst", "jsonl.bz2", "csv.lz4"]
@@ -229,35 +226,6 @@ def test_lines_of_json_are_written_in_the_order_of_columns(run, small, tmp_path)
     target = tmp_path / "out.jsonl"
     run("convert", small, target, "-c", "city,id", "-n", "1")
     assert list(json.loads(target.read_text())) == ["city", "id"]
-
-
-def test_lance_files_are_written_read_and_looked_into(run, small, tmp_path):
-    there, back = tmp_path / "there.lance", tmp_path / "back.mosaic"
-    columns = ["id", "city", "score", "day", "tags"]
-    result = run("convert", small, there, "-c", ",".join(columns))
-    assert result.code == 0, result.stderr
-    assert run("convert", there, back).code == 0
-    assert pymosaic.read_table(back).equals(small_table().select(columns))
-    assert [line["id"] for line in run("head", there, "-n", "2").lines()] == [0, 1]
-    names = [column["name"] for column in run("schema", there, "--json").json()["columns"]]
-    assert names == columns
-    meta = run("meta", there, "--json").json()
-    assert (meta["format"], meta["num_rows"], len(meta["columns"])) == ("lance 2.1", ROWS, 5)
-    pages = run("pages", there, "-c", "id").lines()
-    assert [(page["column"], page["first_row"], page["num_rows"]) for page in pages] == [
-        ("id", 0, ROWS)
-    ]
-
-
-def test_lance_datasets_are_read_by_pylance(run, tmp_path):
-    # In a process of its own: pylance starts threads that forks of this one would not have.
-    code = (
-        "import lance, pyarrow; lance.write_dataset(pyarrow.table({'n': [1, 2, 3]}), 'set.lance')"
-    )
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=TIMEOUT)
-    assert run("convert", tmp_path / "set.lance", tmp_path / "out.mosaic").code == 0
-    assert pymosaic.read_table(tmp_path / "out.mosaic")["n"].to_pylist() == [1, 2, 3]
-    assert run("count", tmp_path / "set.lance", "--where", "n > 1").stdout == "2\n"
 
 
 def test_uris_name_sources_and_targets(run, small, tmp_path):
