@@ -228,6 +228,49 @@ def test_lines_of_json_are_written_in_the_order_of_columns(run, small, tmp_path)
     assert list(json.loads(target.read_text())) == ["city", "id"]
 
 
+TYPED_TEXT = {
+    "csv": ["id", "city", "price", "score", "day", "seen", "active", "empty"],
+    "jsonl": ["id", "city", "price", "score", "day", "seen", "tags", "active", "empty"],
+}
+
+
+@pytest.mark.parametrize("extension", TYPED_TEXT)
+def test_text_can_have_the_types_of_another_file(run, small, tmp_path, extension):
+    columns = TYPED_TEXT[extension]
+    text, back = tmp_path / f"text.{extension}", tmp_path / "back.mosaic"
+    assert run("convert", small, text, "-c", ",".join(columns)).code == 0
+    result = run("convert", text, back, "--schema-from", small)
+    assert result.code == 0, result.stderr
+    assert pymosaic.read_table(back).equals(small_table().select(columns))
+
+
+def test_columns_that_the_other_file_lacks_are_guessed(run, small, tmp_path):
+    (tmp_path / "in.csv").write_text("city,more\n007,1\n")
+    assert (
+        run("convert", "in.csv", "o.mosaic", "--schema-from", small, directory=tmp_path).code == 0
+    )
+    assert pymosaic.read_table(tmp_path / "o.mosaic").to_pylist() == [{"city": "007", "more": 1}]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code", "complaint"),
+    [
+        ("in.csv", "id\nabc\n", 1, "abc"),
+        ("in.jsonl", '{"id": "abc"}\n', 1, "id"),
+        ("in.csv", "raw\n00ff\n", 1, "'raw' cannot be read as binary"),
+        ("in.csv", "tags\n[]\n", 1, "not supported"),
+        ("in.mosaic", "", 2, "--schema-from is for CSV and JSON lines"),
+        ("*.mosaic", "", 2, "--schema-from is for"),
+    ],
+)
+def test_types_of_another_file_that_do_not_fit(run, small, tmp_path, name, text, code, complaint):
+    (tmp_path / name).write_text(text)
+    result = run("convert", name, "out.parquet", "--schema-from", small, directory=tmp_path)
+    assert (result.code, len(result.stderr.splitlines())) == (code, 1)
+    assert complaint in result.stderr
+    assert not (tmp_path / "out.parquet").exists()
+
+
 def test_uris_name_sources_and_targets(run, small, tmp_path):
     uri = small.as_uri()
     assert run("count", uri).stdout == f"{ROWS}\n"
