@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,7 +10,6 @@ import pytest
 
 import pymosaic
 from tests.cli.conftest import ROWS, small_table
-from tests.cli.running import TIMEOUT
 
 EXACT = ["parquet", "arrow", "feather", "mosaic"]
 TEXT = ["csv", "jsonl", "csv.gz", "jsonl.zst", "jsonl.bz2", "csv.lz4"]
@@ -231,33 +228,47 @@ def test_lines_of_json_are_written_in_the_order_of_columns(run, small, tmp_path)
     assert list(json.loads(target.read_text())) == ["city", "id"]
 
 
-def test_lance_files_are_written_read_and_looked_into(run, small, tmp_path):
-    there, back = tmp_path / "there.lance", tmp_path / "back.mosaic"
-    columns = ["id", "city", "score", "day", "tags"]
-    result = run("convert", small, there, "-c", ",".join(columns))
+TYPED_TEXT = {
+    "csv": ["id", "city", "price", "score", "day", "seen", "active", "empty"],
+    "jsonl": ["id", "city", "price", "score", "day", "seen", "tags", "active", "empty"],
+}
+
+
+@pytest.mark.parametrize("extension", TYPED_TEXT)
+def test_text_can_have_the_types_of_another_file(run, small, tmp_path, extension):
+    columns = TYPED_TEXT[extension]
+    text, back = tmp_path / f"text.{extension}", tmp_path / "back.mosaic"
+    assert run("convert", small, text, "-c", ",".join(columns)).code == 0
+    result = run("convert", text, back, "--schema-from", small)
     assert result.code == 0, result.stderr
-    assert run("convert", there, back).code == 0
     assert pymosaic.read_table(back).equals(small_table().select(columns))
-    assert [line["id"] for line in run("head", there, "-n", "2").lines()] == [0, 1]
-    names = [column["name"] for column in run("schema", there, "--json").json()["columns"]]
-    assert names == columns
-    meta = run("meta", there, "--json").json()
-    assert (meta["format"], meta["num_rows"], len(meta["columns"])) == ("lance 2.1", ROWS, 5)
-    pages = run("pages", there, "-c", "id").lines()
-    assert [(page["column"], page["first_row"], page["num_rows"]) for page in pages] == [
-        ("id", 0, ROWS)
-    ]
 
 
-def test_lance_datasets_are_read_by_pylance(run, tmp_path):
-    # In a process of its own: pylance starts threads that forks of this one would not have.
-    code = (
-        "import lance, pyarrow; lance.write_dataset(pyarrow.table({'n': [1, 2, 3]}), 'set.lance')"
+def test_columns_that_the_other_file_lacks_are_guessed(run, small, tmp_path):
+    (tmp_path / "in.csv").write_text("city,more\n007,1\n")
+    assert (
+        run("convert", "in.csv", "o.mosaic", "--schema-from", small, directory=tmp_path).code == 0
     )
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=TIMEOUT)
-    assert run("convert", tmp_path / "set.lance", tmp_path / "out.mosaic").code == 0
-    assert pymosaic.read_table(tmp_path / "out.mosaic")["n"].to_pylist() == [1, 2, 3]
-    assert run("count", tmp_path / "set.lance", "--where", "n > 1").stdout == "2\n"
+    assert pymosaic.read_table(tmp_path / "o.mosaic").to_pylist() == [{"city": "007", "more": 1}]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code", "complaint"),
+    [
+        ("in.csv", "id\nabc\n", 1, "abc"),
+        ("in.jsonl", '{"id": "abc"}\n', 1, "id"),
+        ("in.csv", "raw\n00ff\n", 1, "'raw' cannot be read as binary"),
+        ("in.csv", "tags\n[]\n", 1, "not supported"),
+        ("in.mosaic", "", 2, "--schema-from is for CSV and JSON lines"),
+        ("*.mosaic", "", 2, "--schema-from is for"),
+    ],
+)
+def test_types_of_another_file_that_do_not_fit(run, small, tmp_path, name, text, code, complaint):
+    (tmp_path / name).write_text(text)
+    result = run("convert", name, "out.parquet", "--schema-from", small, directory=tmp_path)
+    assert (result.code, len(result.stderr.splitlines())) == (code, 1)
+    assert complaint in result.stderr
+    assert not (tmp_path / "out.parquet").exists()
 
 
 def test_uris_name_sources_and_targets(run, small, tmp_path):

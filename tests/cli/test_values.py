@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
-from pymosaic.cli.text import cut, cut_middle, escape, width_of
+from pymosaic.cli.text import cut, cut_middle, width_of
 from pymosaic.cli.values import cell, plain_values, to_json
+from pymosaic.errors import printable
 from tests.cli.running import ROOT
 
 FIXTURES = sorted((ROOT / "tests/data/fixtures").glob("*.mosaic"))
@@ -74,7 +75,7 @@ def test_json_holds_nothing_that_steers_a_terminal():
     ],
 )
 def test_escapes(text, expected):
-    assert escape(text) == expected
+    assert printable(text) == expected
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from pymosaic.cli import missing_part
 from pymosaic.cli.interrupts import Interrupted, interruptible
+from pymosaic.cli.notices import tell
 from pymosaic.cli.options import Debug, ReaderGone
 
 __all__ = ["COMMANDS", "run"]
@@ -164,13 +165,12 @@ def _invoke(arguments: list[str]) -> int:
 
 def _report(error: Exception) -> int:
     """Tell in a line what went wrong."""
-    from pymosaic.cli.text import escape
-    from pymosaic.errors import InvalidOptionError, MosaicError
+    from pymosaic.errors import InvalidOptionError, MosaicError, printable
     from pymosaic.expression_tokens import FilterSyntaxError
 
     if isinstance(error, FilterSyntaxError):
         # Its own lines point at the place.
-        _complain(f"--where, {error}")
+        tell(f"--where, {error}")
         return 2
     if isinstance(error, OSError) and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
@@ -180,7 +180,7 @@ def _report(error: Exception) -> int:
         text = str(error)
     else:
         text = f"{type(error).__name__}: {error} (--debug shows where)"
-    _complain(escape(" ".join(text.split("\n"))))
+    tell(printable(" ".join(text.split("\n"))))
     return 2 if isinstance(error, InvalidOptionError) else 1
 
 
@@ -190,8 +190,3 @@ def _is_expected(error: Exception) -> bool:
     return isinstance(error, OSError) or (
         pyarrow is not None and isinstance(error, pyarrow.ArrowException)
     )
-
-
-def _complain(text: str) -> None:
-    sys.stdout.flush()
-    sys.stderr.write(f"pymosaic: {text}\n")

@@ -16,6 +16,7 @@ __all__ = [
     "InputFile",
     "chosen_row_groups",
     "columns_by_bucket",
+    "data_files",
     "mosaic_files",
     "select_names",
     "split_lance",
@@ -49,9 +50,27 @@ def mosaic_files(sources: list[str]) -> list[InputFile]:
 
 
 def split_lance(sources: list[str]) -> tuple[list[str], list[str]]:
-    """Lance files, and all others."""
-    lance = [source for source in sources if source.lower().endswith(".lance")]
-    return lance, [source for source in sources if source not in lance]
+    """Lance files, those of datasets among them, and all others."""
+    lance: list[str] = []
+    others: list[str] = []
+    for source in sources:
+        if not source.rstrip("/").lower().endswith(".lance"):
+            others.append(source)
+        elif os.path.isdir(source):
+            lance += data_files(source)
+        else:
+            lance.append(source)
+    return lance, others
+
+
+def data_files(dataset: str) -> list[str]:
+    """The data files of a Lance dataset, by name."""
+    directory = os.path.join(dataset, "data")
+    names = sorted(os.listdir(directory)) if os.path.isdir(directory) else []
+    files = [os.path.join(directory, name) for name in names if name.endswith(".lance")]
+    if not files:
+        raise DatasetError(f"{dataset} is a directory, but no Lance dataset with data files")
+    return files
 
 
 def select_names(entries: Iterable[str] | None, names: list[str]) -> list[str] | None:

@@ -205,8 +205,8 @@ def open_output(wanted: Format | None, *, as_json: bool, pager: bool) -> Output:
 def _writer(stream: TextIO) -> Callable[[str], object]:
     """Writes UTF-8 whatever the locale says; on a terminal, nothing but text and line ends."""
     if stream.isatty():
-        from pymosaic.cli.text import escape
+        from pymosaic.errors import printable
 
-        return lambda text: stream.write("\n".join(map(escape, text.split("\n"))))
+        return lambda text: stream.write("\n".join(map(printable, text.split("\n"))))
     binary = stream.buffer
     return lambda text: binary.write(text.encode("utf-8", "surrogatepass"))

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pymosaic.cli.text import cut_middle, escape, size
+from pymosaic.cli.text import cut_middle, size
+from pymosaic.errors import printable
 
 if TYPE_CHECKING:
     from pymosaic.progress import Progress
@@ -46,7 +47,7 @@ class _Bar:
 
     def __init__(self, bar: Any, title: str) -> None:
         self._bar = bar
-        shown = cut_middle(escape(os.path.basename(title.rstrip("/"))), _TITLE_WIDTH)
+        shown = cut_middle(printable(os.path.basename(title.rstrip("/"))), _TITLE_WIDTH)
         self._task = bar.add_task(shown, total=None, rate="", left="")
 
     def __call__(self, done: int, total: int | None, unit: str, /) -> None:

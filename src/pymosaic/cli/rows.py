@@ -17,6 +17,7 @@ from pymosaic.cli.inputs import select_names
 from pymosaic.cli.output import Output
 from pymosaic.dataset.dataset import Dataset
 from pymosaic.dataset.plan import Piece
+from pymosaic.errors import InvalidOptionError
 from pymosaic.expressions import parse_filter
 from pymosaic.filters import Filter, parse_filters
 from pymosaic.progress import Progress
@@ -76,14 +77,21 @@ class Rows(abc.ABC):
         self.close()
 
 
-def open_rows(sources: list[str], progress: Progress | None = None) -> Rows:
-    """One table of all the files; ``progress`` hears of work that this takes."""
+def open_rows(
+    sources: list[str], progress: Progress | None = None, known: pa.Schema | None = None
+) -> Rows:
+    """One table of all the files; ``progress`` hears of work that this takes.
+
+    Where a file does not tell the types of its columns, ``known`` may.
+    """
     if len(sources) == 1:
         kind = kind_of(sources[0])
-        if kind is not None and kind.module != "mosaic":
-            return _ForeignRows(open_reader(sources[0], progress))
+        if kind is not None and (kind.module != "mosaic" or known is not None):
+            return _ForeignRows(open_reader(sources[0], progress, known))
         if kind is not None and not glob.has_magic(sources[0]) and not os.path.isdir(sources[0]):
             return _FileRows(sources[0])
+    if known is not None:
+        raise InvalidOptionError("--schema-from is for one file of CSV or JSON lines")
     return _DatasetRows(sources)
 
 

@@ -17,8 +17,9 @@ from rich.style import Style
 
 from pymosaic.cli.output import Cell, Document, Field, Output
 from pymosaic.cli.pager import Screen
-from pymosaic.cli.text import cut, cut_middle, escape, percent, size, width_of
+from pymosaic.cli.text import cut, cut_middle, percent, size, width_of
 from pymosaic.cli.values import NULL, cell
+from pymosaic.errors import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,7 +77,7 @@ class TerminalOutput(Output):
 
     def answer(self, text: str, facts: dict[str, Any]) -> None:
         """A line."""
-        self._line(escape(text))
+        self._line(printable(text))
 
     def _line(self, text: str = "", style: str | None = None) -> None:
         self._screen.write(self._paint(text, style))
@@ -86,7 +87,7 @@ class TerminalOutput(Output):
         if self._shown:
             self._line()
         self._shown += 1
-        self._line(cut(escape(document.title), self._width), "title")
+        self._line(cut(printable(document.title), self._width), "title")
         if document.fields:
             fields = [item for item in document.fields if item.on_terminal]
             rows = ([_shown(item, row) for item in fields] for row in document.rows)
@@ -155,7 +156,7 @@ class TerminalOutput(Output):
             self._line("no columns", "note")
             return
         fields = [
-            Field("", Cell.NUMBER if right else Cell.VALUE, escape(name))
+            Field("", Cell.NUMBER if right else Cell.VALUE, printable(name))
             for name, right in zip(schema.names, rows.right, strict=True)
         ]
         natural = [
@@ -257,7 +258,7 @@ def _short(value: Any) -> str:
 
 def _shown(item: Field, row: dict[str, Any]) -> str:
     if item.text is not None:
-        return escape(item.text(row))
+        return printable(item.text(row))
     kind, value = item.cell, row.get(item.key)
     if value is None:
         return NULL if kind is Cell.VALUE else ""
@@ -268,7 +269,7 @@ def _shown(item: Field, row: dict[str, Any]) -> str:
     if kind is Cell.NUMBER and isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, list):
-        return escape(", ".join(map(str, value[:20])) + (", …" if len(value) > 20 else ""))
+        return printable(", ".join(map(str, value[:20])) + (", …" if len(value) > 20 else ""))
     return cell(value)
 
 

@@ -1,4 +1,4 @@
-"""Text for people: escaped, cut to a width, sizes and counts in words."""
+"""Text for people: cut to a width, sizes and counts in words."""
 
 from __future__ import annotations
 
@@ -7,32 +7,13 @@ __all__ = [
     "count",
     "cut",
     "cut_middle",
-    "escape",
     "percent",
     "ratio",
     "size",
     "width_of",
 ]
 
-_ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-
-
-def escape(text: str) -> str:
-    """Replace what would move the cursor, change colours or hide: all that is not printable."""
-    if text.isprintable():
-        return text
-    return "".join(
-        character if character.isprintable() else _ESCAPES.get(character) or _code(character)
-        for character in text
-    )
-
-
-def _code(character: str) -> str:
-    code = ord(character)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def width_of(text: str) -> int:

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pymosaic.cli.text import escape
+from pymosaic.errors import printable
 
 __all__ = ["NULL", "cell", "plain_value", "plain_values", "to_json"]
 
@@ -52,13 +52,13 @@ def to_json(value: Any) -> str:
 def cell(value: Any) -> str:
     """A plain value as the text of a table's cell."""
     if isinstance(value, str):
-        return escape(value)
+        return printable(value)
     if value is None:
         return NULL
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | dict):
-        return escape(json.dumps(value, ensure_ascii=False))
+        return printable(json.dumps(value, ensure_ascii=False))
     return str(value)
 
 

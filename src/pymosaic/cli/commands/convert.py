@@ -28,6 +28,7 @@ __all__ = ["EXAMPLES", "USAGE", "command"]
 USAGE = "SOURCE... TARGET"
 EXAMPLES = [
     "pymosaic convert data.csv data.mosaic",
+    "pymosaic convert today.csv today.mosaic --schema-from yesterday.mosaic",
     "pymosaic convert data.parquet data.mosaic --stats id,day --num-buckets 200",
     "pymosaic convert data.mosaic some.jsonl.zst -c id,'price*' -w 'price > 9.5'",
     "pymosaic convert 'days/*.mosaic' -o all.parquet --overwrite",
@@ -47,6 +48,14 @@ def command(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the target if it exists.")
     ] = False,
+    schema_from: Annotated[
+        str | None,
+        typer.Option(
+            "--schema-from",
+            metavar="FILE",
+            help="Take the types of CSV and JSON lines from the columns of this file.",
+        ),
+    ] = None,
     columns: Columns = None,
     where: Where = None,
     limit: Limit = None,
@@ -90,7 +99,11 @@ def command(
         split_batches=split_batches,
     )
     check_target(target, overwrite)
-    with progress_bar(target) as progress, open_rows(sources, progress) as rows:
+    known = None
+    if schema_from is not None:
+        with open_rows([schema_from]) as example:
+            known = example.schema
+    with progress_bar(target) as progress, open_rows(sources, progress, known) as rows:
         names = rows.names(columns)
         total = rows.num_rows if where is None else None
         if total is not None:

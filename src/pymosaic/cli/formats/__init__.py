@@ -74,14 +74,23 @@ def _module(kind: FileKind) -> Any:
     return import_module(f"pymosaic.cli.formats.{kind.module}")
 
 
-def open_reader(path: str, progress: Progress | None = None) -> TableReader:
-    """Open a file that its extension tells how to read; text is then read once, for its types."""
+def open_reader(
+    path: str, progress: Progress | None = None, known: pa.Schema | None = None
+) -> TableReader:
+    """Open a file that its extension tells how to read.
+
+    Text is then read once, for its types; those of columns in ``known`` are taken from there.
+    """
     kind = _known(path, "source")
+    if known is not None and kind.module not in _TEXT:
+        raise InvalidOptionError(
+            f"--schema-from is for CSV and JSON lines: {path} tells its types itself"
+        )
     module = _module(kind)
     reader: TableReader
     try:
         if kind.module in _TEXT:
-            reader = module.read(path, kind, progress)
+            reader = module.read(path, kind, progress, known)
         else:
             reader = module.read(path, kind)
     except ValueError as error:

@@ -144,10 +144,12 @@ def _union(first: pa.DataType, second: pa.DataType) -> pa.DataType:
     return pa.string()  # which every field is
 
 
-def read(path: str, kind: FileKind, progress: Progress | None) -> TableReader:
-    """Open a CSV file."""
+def read(
+    path: str, kind: FileKind, progress: Progress | None, known: pa.Schema | None
+) -> TableReader:
+    """Open a CSV file; the types of some columns may be known."""
     file = _CsvFile(path, kind.codec)
-    return TextReader(path, file, _union, progress)
+    return TextReader(path, file, _union, progress, known)
 
 
 def write(path: str, kind: FileKind, schema: pa.Schema, options: dict[str, Any]) -> TableWriter:

@@ -51,11 +51,17 @@ class _JsonFile:
         return pa_json.read_json(io.BytesIO(chunk), read_options=_whole(chunk))
 
     def parse(self, chunk: bytes, schema: pa.Schema) -> pa.Table:
-        options = pa_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
+        parsed = pa.schema([(field.name, _parsed_as(field.type)) for field in schema])
+        options = pa_json.ParseOptions(explicit_schema=parsed, unexpected_field_behavior="error")
         table = pa_json.read_json(
             io.BytesIO(chunk), read_options=_whole(chunk), parse_options=options
         )
-        return table.select(schema.names)
+        return table.select(schema.names).cast(schema)
+
+
+def _parsed_as(kind: pa.DataType) -> pa.DataType:
+    # Arrow takes dates and times for numbers, which no one writes.
+    return pa.string() if pa.types.is_date(kind) or pa.types.is_time(kind) else kind
 
 
 def _whole(chunk: bytes) -> pa_json.ReadOptions:
@@ -76,9 +82,11 @@ def _union(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
     return united.field(0).type
 
 
-def read(path: str, kind: FileKind, progress: Progress | None) -> TableReader:
-    """Open a file of JSON lines."""
-    return TextReader(path, _JsonFile(path, kind.codec), _union, progress)
+def read(
+    path: str, kind: FileKind, progress: Progress | None, known: pa.Schema | None
+) -> TableReader:
+    """Open a file of JSON lines; the types of some columns may be known."""
+    return TextReader(path, _JsonFile(path, kind.codec), _union, progress, known)
 
 
 def write(path: str, kind: FileKind, schema: pa.Schema, options: dict[str, Any]) -> TableWriter:

@@ -1,4 +1,4 @@
-"""Lance: a file by ourselves, a dataset directory by pylance."""
+"""Lance: a file by ourselves, a dataset by pylance or, without it, as the files it is made of."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ import pyarrow as pa
 
 from pymosaic.cli.formats import FileKind
 from pymosaic.cli.formats.base import TableReader, TableWriter, batch_rows, take_option
-from pymosaic.errors import UnsupportedFeatureError
+from pymosaic.cli.inputs import data_files
+from pymosaic.cli.notices import tell
+from pymosaic.errors import UnsupportedFeatureError, printable
 from pymosaic.lance import LanceFile, write_table
 
 __all__ = ["read", "write"]
+
+_ADVICE = "pip install 'pymosaic[lance]'"
 
 
 class _LanceFileReader(TableReader):
@@ -32,17 +36,10 @@ class _LanceFileReader(TableReader):
 
 
 class _LanceDatasetReader(TableReader):
-    def __init__(self, path: str) -> None:
-        try:
-            import lance
-        except ImportError:
-            raise UnsupportedFeatureError(
-                f"{path} is a Lance dataset, which pylance reads: pip install 'pymosaic[lance]'; "
-                "the files in its directory data can be read one by one"
-            ) from None
-        self._dataset = lance.dataset(path)
-        self.schema = self._dataset.schema
-        self.num_rows = self._dataset.count_rows()
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+        self.schema = dataset.schema
+        self.num_rows = dataset.count_rows()
 
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         names = self.schema.names if columns is None else columns
@@ -58,9 +55,44 @@ class _LanceDatasetReader(TableReader):
         return batches
 
 
+class _DataFilesReader(TableReader):
+    """The data files of a dataset, one after the other; each is open only while it is read."""
+
+    def __init__(self, path: str) -> None:
+        self._paths = data_files(path)
+        self.num_rows = 0
+        for number, file_path in enumerate(self._paths):
+            with LanceFile(file_path) as file:
+                if number == 0:
+                    self.schema = file.schema
+                elif not file.schema.equals(self.schema):
+                    raise UnsupportedFeatureError(
+                        f"{path} has data files with different columns, which only pylance puts "
+                        f"together: {_ADVICE}; or name its data files one by one"
+                    )
+                self.num_rows += file.num_rows
+
+    def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        for path in self._paths:
+            with LanceFile(path) as file:
+                width = len(self.schema) if columns is None else len(columns)
+                yield from file.iter_batches(batch_rows(width), columns)
+
+
 def read(path: str, kind: FileKind) -> TableReader:
     """Open a Lance file, or a dataset."""
-    return _LanceDatasetReader(path) if os.path.isdir(path) else _LanceFileReader(path)
+    if not os.path.isdir(path):
+        return _LanceFileReader(path)
+    try:
+        import lance
+    except ImportError:
+        reader = _DataFilesReader(path)
+        tell(
+            f"{printable(path)} is a Lance dataset and pylance is not installed ({_ADVICE}): "
+            "these are the rows of all its data files by name, also such as were deleted since"
+        )
+        return reader
+    return _LanceDatasetReader(lance.dataset(path))
 
 
 class _LanceWriter(TableWriter):

@@ -18,7 +18,7 @@ from pymosaic.cli.formats.base import (
     batch_rows,
     open_binary,
 )
-from pymosaic.errors import InvalidDataError, LimitExceededError
+from pymosaic.errors import InvalidDataError, LimitExceededError, UnsupportedFeatureError
 from pymosaic.progress import Meter, Progress
 from pymosaic.sink import open_sink
 
@@ -102,7 +102,7 @@ class TextFile(Protocol):
 
 
 class TextReader(TableReader):
-    """A text file of which the first pass has found the schema."""
+    """A text file of which the first pass has found the schema, as far as it is not known."""
 
     num_rows: int
 
@@ -112,19 +112,24 @@ class TextReader(TableReader):
         file: TextFile,
         union: Callable[[pa.DataType, pa.DataType], pa.DataType | None],
         progress: Progress | None,
+        known: pa.Schema | None,
     ) -> None:
         self._path = path
         self._file = file
         self._union = union
         self.num_rows = 0
-        self.schema = self._infer_schema(progress)
+        given = {} if known is None else {field.name: field.type for field in known}
+        self.schema = self._infer_schema(progress, given)
 
-    def _infer_schema(self, progress: Progress | None) -> pa.Schema:
+    def _infer_schema(self, progress: Progress | None, given: dict[str, pa.DataType]) -> pa.Schema:
         types: dict[str, pa.DataType] = {}
         for number, chunk in enumerate(self._file.chunks(progress), 1):
             table = self._guarded(self._file.infer, number, chunk)
             self.num_rows += table.num_rows
             for field in table.schema:
+                if field.name in given:
+                    types[field.name] = self._readable(field.name, given[field.name])
+                    continue
                 known = types.get(field.name, field.type)
                 united = known if known.equals(field.type) else self._union(known, field.type)
                 if united is None:
@@ -141,10 +146,18 @@ class TextReader(TableReader):
             ]
         )
 
+    def _readable(self, name: str, kind: pa.DataType) -> pa.DataType:
+        """A type that was asked for; not bytes: for them stand digits, which Arrow takes as is."""
+        if _holds_bytes(kind):
+            raise UnsupportedFeatureError(
+                f"{self._path}: column {name!r} cannot be read as {kind} from text"
+            )
+        return kind
+
     def _guarded(self, function: Callable[..., Any], number: int, *arguments: Any) -> Any:
         try:
             return function(*arguments)
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             part = "" if number == 1 else f", in the {number}th part of {_CHUNK_BYTES >> 20} MiB"
             raise InvalidDataError(f"{self._path}{part}: {error}") from error
 
@@ -155,6 +168,13 @@ class TextReader(TableReader):
             if columns is not None:
                 table = table.select(columns)
             yield from table.to_batches(max_chunksize=batch_rows(len(self.schema)))
+
+
+def _holds_bytes(kind: pa.DataType) -> bool:
+    if pa.types.is_nested(kind):
+        return any(_holds_bytes(kind.field(index).type) for index in range(kind.num_fields))
+    is_bytes = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    return any(check(kind) for check in is_bytes)
 
 
 class TextWriter(TableWriter):
