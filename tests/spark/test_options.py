@@ -1,5 +1,8 @@
 """Options, locations and predicates, without a session."""
 
+import subprocess
+import sys
+
 import pyarrow as pa
 import pytest
 
@@ -161,3 +164,10 @@ def test_filters_of_the_user_are_never_weakened():
     assert narrowed(mine, []) == []
     many = [[("i", "==", number)] for number in range(40)]
     assert narrowed(many, many) == many
+
+
+def test_workers_import_no_more_than_they_need():
+    code = "import sys, pymosaic.spark.reading; sys.exit('pandas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=600).returncode == 0
+    code = "import sys, pymosaic.spark; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=600).returncode == 0

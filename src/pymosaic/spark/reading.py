@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from pymosaic.dataset.dataset import Dataset
 from pymosaic.dataset.discovery import discover
 from pymosaic.dataset.plan import Piece
 from pymosaic.dataset.scan_task import ScanTask
@@ -23,6 +22,8 @@ from pymosaic.spark.types import arrow_schema, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
+
+    from pymosaic.dataset.dataset import Dataset
 
 __all__ = ["BatchReader", "MosaicReader", "Split", "open_relation", "start_worker"]
 
@@ -44,6 +45,9 @@ class Split(InputPartition):
 
 def open_relation(options: SourceOptions) -> Dataset:
     """Open the dataset that the options name."""
+    # It imports pandas, through Arrow: tasks do without.
+    from pymosaic.dataset.dataset import Dataset
+
     locations, filesystem = locate(options.locations, options.storage)
     dataset = Dataset(
         tuple(locations) if len(locations) > 1 else locations[0],
