@@ -11,9 +11,13 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.measure import stopwatch
 from benchmarks.report import format_value, plain_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 __all__ = ["main", "pivot_rows"]
 
@@ -55,17 +59,20 @@ def _child(way: str, source: Path, target: Path) -> None:
     spark = start()
     long = spark.read.parquet(str(source))
 
-    def ours() -> None:
+    def ours(frame: DataFrame, path: Path) -> None:
         from pymosaic.spark.jobs import pivot
 
-        pivot(spark, long, target, entity="entity", feature="feature", partitions=2)
+        pivot(spark, frame, path, entity="entity", feature="feature", partitions=2)
 
-    def theirs() -> None:
+    def theirs(frame: DataFrame, path: Path) -> None:
         spark.conf.set("spark.sql.pivotMaxValues", str(1 << 20))
-        wide = long.groupBy("entity").pivot("feature").agg(f.first("value", ignorenulls=True))
-        wide.coalesce(2).write.parquet(str(target))
+        wide = frame.groupBy("entity").pivot("feature").agg(f.first("value", ignorenulls=True))
+        wide.coalesce(2).write.parquet(str(path))
 
-    seconds, _ = stopwatch(ours if way == "mosaic" else theirs)
+    action = ours if way == "mosaic" else theirs
+    # What a session does for the first time takes longest, whatever it is.
+    action(long.where("feature < 'feature_000010'"), target.with_suffix(".warm"))
+    seconds, _ = stopwatch(lambda: action(long, target))
     sys.stdout.write(json.dumps(seconds) + "\n")
 
 

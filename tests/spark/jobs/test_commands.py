@@ -61,7 +61,7 @@ def test_every_job_has_a_command(command, long, tmp_path):
     assert both.schema.names == ["id", "a_x", "a_y", "b_x", "b_y"]
     code, text, _ = command("profile", wide, "--to", tmp_path / "p.json", "-c", "x,y", "--json")
     assert [row["nulls"] for row in json.loads(text)["profile"]] == [0, 1]
-    code, text, _ = command("compact", wide, "--json")
+    code, text, _ = command("compact", wide, "--target-file-bytes", "1MiB", "--json")
     assert (code, json.loads(text)["files_before"]) == (0, 1)
 
 

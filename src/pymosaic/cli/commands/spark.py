@@ -257,12 +257,15 @@ def _compact(
     output: Output,
     target: _Target,
     target_file_bytes: Annotated[
-        int, typer.Option(metavar="SIZE", parser=parse_bytes, help="Of a file; 512MiB by default.")
-    ] = 512 << 20,
+        int | None,
+        typer.Option(metavar="SIZE", parser=parse_bytes, help="Of a file; 512MiB by default."),
+    ] = None,
     min_row_group_bytes: Annotated[
-        int,
-        typer.Option(metavar="SIZE", parser=parse_bytes, help="Smaller ones are written anew."),
-    ] = 8 << 20,
+        int | None,
+        typer.Option(
+            metavar="SIZE", parser=parse_bytes, help="Smaller ones are written anew; 8MiB."
+        ),
+    ] = None,
     verify: Annotated[
         bool, typer.Option("--verify", help="Check every bucket before it is copied.")
     ] = False,
@@ -276,15 +279,13 @@ def _compact(
     def run(spark: Any, progress: Any) -> JobReport:
         from pymosaic.spark.jobs import compact
 
-        return compact(
-            spark,
-            target,
-            target_file_bytes=target_file_bytes,
-            min_row_group_bytes=min_row_group_bytes,
-            verify=verify,
-            progress=progress,
-            **_pairs(option),
-        )
+        given = {
+            "target_file_bytes": target_file_bytes,
+            "min_row_group_bytes": min_row_group_bytes,
+        }
+        sizes = {name: size for name, size in given.items() if size is not None}
+        options: dict[str, Any] = {**sizes, **_pairs(option)}
+        return compact(spark, target, verify=verify, progress=progress, **options)
 
     _run(output, run, "compact", master, conf, report)
 
