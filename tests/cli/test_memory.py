@@ -17,7 +17,7 @@ from tests.cli.running import TIMEOUT, environment
 
 COLUMNS = 16
 ROWS_PER_BATCH = 16 << 10
-BATCHES = 56
+BATCHES = 96
 BATCH_BYTES = COLUMNS * ROWS_PER_BATCH * 8
 TABLE_BYTES = BATCHES * BATCH_BYTES
 # VmHWM is what this process had at most; ru_maxrss would count what its parent had before.

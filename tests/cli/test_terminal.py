@@ -55,6 +55,15 @@ def test_wide_rows_are_turned_and_fit_the_width(files):
     assert wide.splitlines()[0].split()[:2] == ["id", "city"]
 
 
+def test_rows_far_below_are_announced(files):
+    wide = ("head", files / "wide.mosaic")
+    lines = COLOUR.sub("", shown(terminal(*wide, size=(24, 25)))).splitlines()
+    assert lines[0].startswith("10,000 columns")
+    assert max(map(len, lines)) <= 25
+    lines = COLOUR.sub("", shown(terminal(*wide, "-n", "1", size=(24, 25)))).splitlines()
+    assert lines[0].split() == ["column", "row", "0"]
+
+
 def test_what_is_longer_than_the_screen_goes_through_the_pager(files, tmp_path):
     pager = tmp_path / "pager"
     pager.write_text("#!/bin/sh\nwc -l\n")

@@ -68,7 +68,8 @@ class TerminalOutput(Output):
         console = Console(file=stream)
         self._width = console.width
         self._paint = _Painter(console)
-        self._screen = Screen(stream, console.height, pager=pager)
+        self._height = console.height
+        self._screen = Screen(stream, self._height, pager=pager)
         self._shown = 0
 
     def close(self) -> None:
@@ -198,6 +199,10 @@ class TerminalOutput(Output):
                 all_widths = [name_width, *widths]
                 if used or columns is not first:
                     self._line()
+                elif shown < len(columns[0]) and len(fields) > self._height:
+                    # The next rows are so far below that no one would find them.
+                    note = f"{len(fields):,} columns, a line each; -c chooses; more rows below"
+                    self._line(cut(note, self._width), "note")
                 self._header(header, cells, all_widths)
                 for item, column in zip(fields, columns, strict=True):
                     self._row([item.title, *column[used : used + shown]], cells, all_widths)
