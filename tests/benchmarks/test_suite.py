@@ -13,6 +13,9 @@ from benchmarks.cases import CASES, FLOORS
 from benchmarks.peers import PEERS
 from benchmarks.report import Report
 
+# One run of the suite serves all tests.
+pytestmark = pytest.mark.xdist_group("benchmarks")
+
 # These start processes, which takes long with all peers.
 IN_CHILDREN = ("cold", "memory")
 # With the reason that the report gives.

@@ -12,18 +12,14 @@ from pyspark.sql import SparkSession
 import pymosaic
 from pymosaic.spark import enable
 
-HERE = Path(__file__).parent
 # Executors import the tests' helpers, too.
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("spark"))
-            # Sessions, clusters and servers are slow to start on a busy machine.
-            item.add_marker(pytest.mark.timeout(1800))
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.add_marker(pytest.mark.xdist_group("spark"))
+    # Sessions, clusters and servers are slow to start on a busy machine.
+    item.add_marker(pytest.mark.timeout(1800))
 
 
 @pytest.fixture(scope="session")
