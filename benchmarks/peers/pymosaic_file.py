@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-import pymosaic
 from benchmarks.peers.base import OpenFile, Peer, Source
+from pymosaic import MosaicFile, write_table
 from pymosaic.format import schema_block
 from pymosaic.projection import resolve_columns
 
@@ -17,7 +17,7 @@ __all__ = ["PEER"]
 
 class _OpenFile(OpenFile):
     def __init__(self, source: Source) -> None:
-        self._file = pymosaic.MosaicFile(source)
+        self._file = MosaicFile(source)
 
     @property
     def schema(self) -> pa.Schema:
@@ -44,7 +44,7 @@ class _Pymosaic(Peer):
     looks_up_names = True
 
     def write(self, table: pa.Table, path: Path, level: int) -> None:
-        pymosaic.write_table(table, path, compression_level=level)
+        write_table(table, path, compression_level=level)
 
     def open(self, source: Source) -> OpenFile:
         # Schemas of the last files are kept: what is measured is a schema never seen before.

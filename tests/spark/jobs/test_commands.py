@@ -41,8 +41,8 @@ def command(spark, monkeypatch, capfdbinary):
 
 def test_every_job_has_a_command(command, long, tmp_path):
     wide = tmp_path / "wide"
-    code, text, _ = command("pivot", long, wide, "--entity", "id", "--feature", "name")
-    assert code == 0
+    code, text, error = command("pivot", long, wide, "--entity", "id", "--feature", "name")
+    assert code == 0, error
     assert text.startswith("job        pivot\nrows       2\ncolumns    3\n")
     assert pymosaic.dataset(str(wide)).count_rows() == 2
     report = tmp_path / "report.json"
@@ -68,7 +68,7 @@ def test_every_job_has_a_command(command, long, tmp_path):
 def test_mistakes_are_told_in_a_line(command, long, tmp_path):
     options = ["--entity", "id", "--feature", "nam"]
     code, _, error = command("pivot", long, tmp_path / "wide", *options)
-    assert (code, error.count("\n")) == (2, 1)
+    assert (code, error.count("\n")) == (2, 1), error
     assert "did you mean 'name'?" in error
     code, _, error = command("convert", long, tmp_path / "wide", "-O", "level")
     assert code == 2
