@@ -126,7 +126,7 @@ def questions(
         return frame.agg(*[sf.count(frame[f"`{name}`"]) for name in columns]).first().asDict()
 
     def in_duckdb(readings: object) -> object:
-        return duckdb.sql(f'select count("{one}") from readings').fetchall()
+        return duckdb.execute(f'select count("{one}") from readings').fetchall()
 
     return {
         "Spark: 1 column": (
