@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,7 +28,9 @@ def long(tmp_path) -> Path:
 @pytest.fixture
 def command(spark, monkeypatch, capfdbinary):
     """Runs a command in the session that there is, which stays."""
-
+    # Once imported, the modules that spark-submit starts stand in the package where functions do.
+    for name in ("assemble", "compact", "convert", "pivot", "profile", "verify"):
+        import_module(f"pymosaic.spark.jobs.{name}")
     monkeypatch.setattr(embedded, "open_session", lambda master, settings: spark)
     monkeypatch.setattr(type(spark), "stop", lambda self: None)
 

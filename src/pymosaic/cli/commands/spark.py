@@ -111,7 +111,7 @@ def _convert(
     """Convert whatever Spark reads to Mosaic, and back."""
 
     def run(spark: Any, progress: Any) -> JobReport:
-        from pymosaic.spark.jobs import convert
+        from pymosaic.spark.jobs.converting import convert
 
         return convert(
             spark,
@@ -176,7 +176,7 @@ def _pivot(
     """Make one wide row of the long rows of each entity."""
 
     def run(spark: Any, progress: Any) -> JobReport:
-        from pymosaic.spark.jobs import pivot
+        from pymosaic.spark.jobs.pivoting import pivot
 
         return pivot(
             spark,
@@ -231,7 +231,7 @@ def _assemble(
     """Join many narrow tables on their keys into one wide table."""
 
     def run(spark: Any, progress: Any) -> JobReport:
-        from pymosaic.spark.jobs import assemble
+        from pymosaic.spark.jobs.assembling import assemble
 
         return assemble(
             spark,
@@ -277,7 +277,7 @@ def _compact(
     """Make few large files of a dataset's many small ones, on executors."""
 
     def run(spark: Any, progress: Any) -> JobReport:
-        from pymosaic.spark.jobs import compact
+        from pymosaic.spark.jobs.compacting import compact
 
         given = {
             "target_file_bytes": target_file_bytes,
@@ -317,7 +317,7 @@ def _verify(
     """
 
     def run(spark: Any, progress: Any) -> JobReport:
-        from pymosaic.spark.jobs import verify
+        from pymosaic.spark.jobs.verifying import verify
 
         return verify(
             spark,
@@ -353,7 +353,7 @@ def _profile(
     """Describe each column: nulls, range, distinct values, sizes, encodings."""
 
     def run(spark: Any, progress: Any) -> JobReport:
-        from pymosaic.spark.jobs import profile
+        from pymosaic.spark.jobs.profiling import profile
 
         return profile(
             spark,
