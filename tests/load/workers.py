@@ -7,10 +7,11 @@ path if they are spawned. Every worker reads, checks and writes with threads of 
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import multiprocessing
 import tempfile
 import time
-import warnings
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ import pymosaic
 from tests.figures import show
 
 _ROWS, _COLUMNS = 5_000, 60
+_SECONDS = 200
 
 
 def _table(version: int) -> pa.Table:
@@ -50,6 +52,11 @@ def _read_shared(number: int) -> bool:
     return _shared.read(names).equals(_table(0).select(names))
 
 
+def _limit_time() -> None:
+    """A worker that waits for ever says where, and ends; the parent then fails."""
+    faulthandler.dump_traceback_later(_SECONDS, exit=True)
+
+
 def run(jobs: int, processes: int, directory: Path) -> dict[str, object]:
     global _shared
     pa.set_cpu_count(4)
@@ -61,13 +68,10 @@ def run(jobs: int, processes: int, directory: Path) -> dict[str, object]:
     for method in ("fork", "spawn"):
         begin = time.monotonic()
         context = multiprocessing.get_context(method)
-        with warnings.catch_warnings():
-            # Forking with threads is what is tried here.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            pool = context.Pool(processes)
-        with pool:
+        # Its workers are asked to end, and do: those of multiprocessing.Pool are killed.
+        with ProcessPoolExecutor(processes, context, _limit_time) as pool:
             work = [(number, str(path)) for number in range(1, jobs + 1)]
-            assert pool.map(_work, work, chunksize=1) == list(range(1, jobs + 1))
+            assert list(pool.map(_work, work)) == list(range(1, jobs + 1))
             if method == "fork":
                 assert all(pool.map(_read_shared, range(jobs)))
         figures[f"{method}_seconds"] = round(time.monotonic() - begin, 1)
