@@ -25,7 +25,7 @@ def start() -> SparkSession:
     """A local session, as all cases are measured in."""
     builder = SparkSession.builder.master("local[2]").appName("pymosaic benchmark")
     settings = {
-        "spark.driver.memory": "2g",
+        "spark.driver.memory": "8g",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.parquet.compression.codec": "zstd",

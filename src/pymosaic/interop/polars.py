@@ -90,8 +90,18 @@ def scan_polars(source: DatasetSource | Dataset, **options: Any) -> pl.LazyFrame
             if left == 0:
                 return
 
-    schema = pl.DataFrame(opened.schema.empty_table()).schema
-    return register_io_source(read, schema=schema, is_pure=True)
+    return register_io_source(read, schema=_schema(opened.schema), is_pure=True)
+
+
+def _schema(schema: pa.Schema) -> dict[str, pl.DataType]:
+    """Names and Polars' types; a type of many columns is looked up once."""
+    import polars as pl
+
+    types = schema.types
+    kinds = list(dict.fromkeys(types))
+    sample = pa.schema([(str(number), kind) for number, kind in enumerate(kinds)]).empty_table()
+    found = dict(zip(kinds, pl.DataFrame(sample).dtypes, strict=True))
+    return {name: found[kind] for name, kind in zip(schema.names, types, strict=True)}
 
 
 def _push_down(predicate: pl.Expr, schema: pa.Schema) -> tuple[pl.Expr | None, Filter | None]:
