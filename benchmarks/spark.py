@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,15 +20,18 @@ import pyarrow.parquet as pq
 import pymosaic
 from benchmarks.data import DEFAULT_LEVEL, reference_strings
 from benchmarks.environment import machine, versions
-from benchmarks.report import format_value, plain_table
+from benchmarks.report import Rows, format_value, markdown_table, plain_table, replace_block
+from benchmarks.spark_child import FORMATS
 from benchmarks.spark_pivot import pivot_rows
 
-__all__ = ["FORMATS", "GOALS", "main", "make_data"]
+__all__ = ["GOALS", "main", "make_data"]
 
 _ROOT = Path(__file__).parent.parent
-FORMATS = ("mosaic", "parquet")
 # Case, and how many times faster (or smaller) than Parquet it is to be.
 GOALS = {
+    "new session, smallest query": None,
+    "new session, select 1": 3.0,
+    "new session, select 10": 3.0,
     "cold select 1": 3.0,
     "cold select 10": 3.0,
     "select 1": 3.0,
@@ -36,6 +42,8 @@ GOALS = {
     "write": 1.3,
     "size written": 1.0,
 }
+_NARROW = pa.table({"row_id": pa.array([7], pa.int64())})
+_Found = dict[str, dict[str, float]]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -43,12 +51,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--columns", type=int, default=10_000, help="width of the table")
     parser.add_argument("--rows", type=int, default=100, help="rows of each file")
     parser.add_argument("--files", type=int, default=20, help="files of the dataset")
-    parser.add_argument("--rounds", type=int, default=5, help="samples of a warm case")
+    parser.add_argument("--rounds", type=int, default=7, help="samples of a warm case")
+    parser.add_argument("--sessions", type=int, default=3, help="samples of a new session's case")
     parser.add_argument(
-        "--pivot-limit", type=float, default=900, help="seconds for each pivot; 0 for none"
+        "--pivot-limit", type=float, default=600, help="seconds for each pivot; 0 for none"
     )
     parser.add_argument("--directory", type=Path, help="where the measured files go, for the run")
     parser.add_argument("--output", type=Path, help="where to put the results as JSON")
+    parser.add_argument("--docs", action="store_true", help="also update the results in docs/")
     return parser
 
 
@@ -77,28 +87,49 @@ def make_data(directory: Path, columns: int, rows: int, files: int) -> None:
             compression="zstd",
             compression_level=DEFAULT_LEVEL,
         )
+    pymosaic.write_table(_NARROW, directory / "narrow.mosaic")
+    pq.write_table(_NARROW, directory / "narrow.parquet")
 
 
-def _measure(name: str, directory: Path, select: int, rounds: int) -> dict[str, float]:
-    """What a new session takes; its first query selects ``select`` columns."""
-    command = [sys.executable, "-m", "benchmarks.spark_child", name, str(directory)]
-    environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
+def _in_session(kind: str, directory: Path, *arguments: object) -> Any:
+    """What a session of its own measures."""
+    command = [sys.executable, "-m", "benchmarks.spark_child", kind, str(directory)]
     done = subprocess.run(
-        [*command, str(select), str(rounds)],
+        [*command, *map(str, arguments)],
         cwd=_ROOT,
-        env=environment,
+        env=os.environ | {"PYSPARK_PYTHON": sys.executable},
         stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
         check=True,
         text=True,
     )
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _measure(directory: Path, sessions: int, rounds: int) -> _Found:
+    """Medians by format and case; sessions of the formats take turns."""
+    samples: dict[str, dict[str, list[float]]] = {name: {} for name in FORMATS}
+    for number in range(sessions):
+        print(f"new sessions, turn {number + 1} of {sessions} …", file=sys.stderr, flush=True)
+        for select in (1, 10):
+            for kind in ("first", "cold"):
+                for name in FORMATS:
+                    for case, seconds in _in_session(kind, directory, name, select).items():
+                        samples[name].setdefault(case, []).append(seconds)
+    found = {
+        name: {case: statistics.median(taken) for case, taken in cases.items()}
+        for name, cases in samples.items()
+    }
+    print("one session, formats in turns …", file=sys.stderr, flush=True)
+    for name, cases in _in_session("warm", directory, rounds).items():
+        found[name] |= cases
     return found
 
 
-def _rows(found: dict[str, dict[str, float]]) -> list[list[str]]:
+def _rows(found: _Found) -> Rows:
     rows = [["", "Mosaic", "Parquet", "ratio", "goal", ""]]
     for case, goal in GOALS.items():
-        ours, theirs = found["mosaic"].get(case), found["parquet"].get(case)
+        ours, theirs = (found[name].get(case) for name in FORMATS)
         if ours is None or theirs is None:
             continue
         metric = "bytes" if case.startswith("size") else "seconds"
@@ -117,34 +148,35 @@ def _rows(found: dict[str, dict[str, float]]) -> list[list[str]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure both formats in sessions of their own, and print what came out."""
+    """Measure both formats, and print what came out."""
     options = _parser().parse_args(arguments)
+    tables = []
     with tempfile.TemporaryDirectory(dir=options.directory) as name:
         directory = Path(name)
         make_data(directory, options.columns, options.rows, options.files)
-        found: dict[str, dict[str, float]] = {}
-        for format_name in FORMATS:
-            print(f"measuring {format_name} …", file=sys.stderr, flush=True)
-            found[format_name] = {
-                **_measure(format_name, directory, 10, 0),
-                **_measure(format_name, directory, 1, options.rounds),
-            }
-        pivoted: list[list[str]] = []
+        found = _measure(directory, options.sessions, options.rounds)
+        tables.append(_rows(found))
         if options.pivot_limit:
-            print("measuring pivots …", file=sys.stderr, flush=True)
-            entities = options.rows * 2
-            pivoted = pivot_rows(directory, options.columns, entities, options.pivot_limit)
-    facts = machine() | versions()
-    print(
-        f"{options.columns:,} columns, {options.files} files of {options.rows:,} rows, local[2]; "
-        + ", ".join(f"{key} {value}" for key, value in facts.items())
-    )
-    print(plain_table(_rows(found)))
-    if pivoted:
-        print(plain_table(pivoted))
+            # As many long rows each; the wider one is more than Spark's own pivot can do.
+            cells = options.columns * options.rows * 2
+            shapes = [(width, cells // width) for width in (options.columns, 5 * options.columns)]
+            print("pivots …", file=sys.stderr, flush=True)
+            tables.append(pivot_rows(directory, shapes, options.pivot_limit))
+    facts = {"date": datetime.now(UTC).date().isoformat()} | machine() | versions()
+    lines = [
+        f"{options.columns:,} columns, {options.files} files of {options.rows:,} rows, local[2]",
+        ", ".join(f"{key} {value}" for key, value in facts.items()),
+    ]
+
+    def text(table: Callable[[Rows], str]) -> str:
+        return "\n\n".join([*lines, *map(table, tables)])
+
+    print(text(plain_table))
+    if options.docs:
+        replace_block(_ROOT / "docs" / "benchmarks.md", "spark", text(markdown_table))
     if options.output is not None:
         options.output.write_text(
-            json.dumps({"facts": facts, "results": found, "pivot": pivoted}, indent=1)
+            json.dumps({"facts": facts, "results": found, "tables": tables}, indent=1)
         )
     return 0
 

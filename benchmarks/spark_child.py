@@ -1,4 +1,4 @@
-"""One session on one format: its first query, then warm ones; prints seconds as JSON."""
+"""What one session measures; prints seconds as JSON: ``first``, ``cold`` or ``warm``."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from pyspark.sql import functions as f
 
 from benchmarks.measure import stopwatch
 
-__all__ = ["measure", "start"]
+__all__ = ["FORMATS", "cold", "first", "start", "warm"]
 
+FORMATS = ("mosaic", "parquet")
 _LEVEL = {
     "mosaic": ("compressionLevel", "1"),
     "parquet": ("parquet.compression.codec.zstd.level", "1"),
 }
+_SLOW_ROUNDS = 2
 
 
 def start() -> SparkSession:
     """A local session, as all cases are measured in."""
     builder = SparkSession.builder.master("local[2]").appName("pymosaic benchmark")
     settings = {
+        # Spark's Parquet writer runs out of memory with 2 GB for 10,000 columns.
         "spark.driver.memory": "8g",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -38,71 +41,113 @@ def start() -> SparkSession:
     return spark
 
 
-class _Session:
+class _Data:
+    """The rows in one format."""
+
     def __init__(self, spark: SparkSession, name: str, directory: Path) -> None:
         self.spark = spark
         self._name = name
         self._directory = directory
-        self.columns: list[str] = []
+        self._columns: list[str] = []
 
-    def load(self) -> DataFrame:
-        return self.spark.read.format(self._name).load(str(self._directory / self._name))
-
-    def first(self, select: int) -> None:
-        """The first query of a session, with all that makes the session ready for it."""
+    def _load(self, path: Path) -> DataFrame:
         if self._name == "mosaic":
             import pymosaic.spark
 
             pymosaic.spark.enable(self.spark)
-        frame = self.load()
-        self.columns = frame.columns
-        self.select(frame, select)
+        return self.spark.read.format(self._name).load(str(path))
 
-    def select(self, frame: DataFrame, count: int) -> None:
-        width = len(self.columns)
-        names = [self.columns[(2 * place + 1) * width // (2 * count)] for place in range(count)]
+    def load(self) -> DataFrame:
+        return self._load(self._directory / self._name)
+
+    def narrow(self) -> None:
+        """The smallest query there is: a table of one column and one row."""
+        table = self._load(self._directory / f"narrow.{self._name}").select("row_id").toArrow()
+        assert table.num_rows == 1
+
+    def select(self, count: int) -> None:
+        frame = self.load()
+        columns = self._columns or frame.columns
+        self._columns = columns
+        width = len(columns)
+        names = [columns[(2 * place + 1) * width // (2 * count)] for place in range(count)]
         assert frame.select(*names).toArrow().num_columns == count
 
-    def filtered(self, frame: DataFrame) -> None:
-        other = self.columns[len(self.columns) // 3]
+    def filtered(self) -> None:
+        frame = self.load()
+        other = self._columns[len(self._columns) // 3]
         found = frame.where(f.col("row_id") == 7).select(other).where(f.col(other).isNotNull())
         assert found.count() == 1
 
-    def write(self, target: Path) -> None:
-        """The rows of the Parquet files, to this format."""
-        source = self.spark.read.parquet(str(self._directory / "parquet"))
+    def count(self) -> None:
+        assert self.load().count()
+
+    def scan(self) -> None:
+        self.load().write.format("noop").mode("overwrite").save()
+
+    def write(self, source: DataFrame) -> int:
+        """Write rows in this format, and return the size of the files."""
+        target = self._directory / f"written-{self._name}"
         writer = source.write.format(self._name).mode("overwrite").option(*_LEVEL[self._name])
         writer.save(str(target))
+        return sum(path.stat().st_size for path in target.rglob(f"*.{self._name}"))
 
 
-def measure(
-    spark: SparkSession, name: str, directory: Path, select: int, rounds: int
-) -> dict[str, float]:
-    """Seconds of each case; with no rounds, of the first query alone."""
-    session = _Session(spark, name, directory)
-    found = {f"cold select {select}": stopwatch(lambda: session.first(select))[0]}
-    if not rounds:
-        return found
-    written = directory / f"written-{name}"
-    warm: dict[str, Callable[[], object]] = {
-        "select 1": lambda: session.select(session.load(), 1),
-        "select 10": lambda: session.select(session.load(), 10),
-        "filter + count": lambda: session.filtered(session.load()),
-        "count": lambda: session.load().count(),
-        "all columns": lambda: session.load().write.format("noop").mode("overwrite").save(),
-        "write": lambda: session.write(written),
+def first(spark: SparkSession, name: str, directory: Path, select: int) -> dict[str, float]:
+    """The first query of a session, with all that makes the session ready for it."""
+    data = _Data(spark, name, directory)
+    return {f"new session, select {select}": stopwatch(lambda: data.select(select))[0]}
+
+
+def cold(spark: SparkSession, name: str, directory: Path, select: int) -> dict[str, float]:
+    """The first query to the data, in a session that has asked something small before."""
+    data = _Data(spark, name, directory)
+    return {
+        "new session, smallest query": stopwatch(data.narrow)[0],
+        f"cold select {select}": stopwatch(lambda: data.select(select))[0],
     }
-    for case, action in warm.items():
-        action()
-        samples = range(min(rounds, 2) if case in ("all columns", "write") else rounds)
-        found[case] = statistics.median(stopwatch(action)[0] for _ in samples)
-    files = [path for path in written.rglob(f"*.{name}") if path.is_file()]
-    found["size written"] = sum(path.stat().st_size for path in files)
+
+
+def warm(spark: SparkSession, directory: Path, rounds: int) -> dict[str, dict[str, float]]:
+    """Both formats in turns, in one session, by name."""
+    both = {name: _Data(spark, name, directory) for name in FORMATS}
+    cases: dict[str, Callable[[_Data], int | None]] = {
+        "select 1": lambda data: data.select(1),
+        "select 10": lambda data: data.select(10),
+        "filter + count": _Data.filtered,
+        "count": _Data.count,
+        "all columns": _Data.scan,
+        # From rows that are quickest to read.
+        "write": lambda data: data.write(both["mosaic"].load()),
+    }
+    found: dict[str, dict[str, float]] = {name: {} for name in FORMATS}
+    for case, action in cases.items():
+        slow = case in ("all columns", "write")
+        samples: dict[str, list[float]] = {name: [] for name in FORMATS}
+        for _ in range(1 + (min(rounds, _SLOW_ROUNDS) if slow else rounds)):
+            for name, data in both.items():
+                seconds, result = stopwatch(lambda data=data, action=action: action(data))  # type: ignore[misc]
+                samples[name].append(seconds)
+                if result is not None:
+                    found[name]["size written"] = result
+        for name, taken in samples.items():
+            # The first is of what Spark compiles for the query.
+            found[name][case] = statistics.median(taken[1:])
     return found
 
 
+def main(kind: str, directory: str, *arguments: str) -> None:
+    """Measure in a session of this process."""
+    spark = start()
+    found: object
+    if kind == "warm":
+        found = warm(spark, Path(directory), int(arguments[0]))
+    else:
+        name, select = arguments
+        found = (first if kind == "first" else cold)(spark, name, Path(directory), int(select))
+    spark.stop()
+    sys.stdout.write(json.dumps(found) + "\n")
+
+
 if __name__ == "__main__":
-    started = start()
-    results = measure(started, sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
-    started.stop()
-    sys.stdout.write(json.dumps(results) + "\n")
+    main(*sys.argv[1:])
