@@ -7,13 +7,14 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 __all__ = ["REPEATED_BELOW_SECONDS", "Measurement", "Measurements", "interleave", "stopwatch"]
 
 # An action that takes longer than this is not repeated: its first time counts.
 REPEATED_BELOW_SECONDS = 5.0
 _MIN_ROUNDS = 3
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class Measurements:
         return list(dict.fromkeys(item.peer for item in self._items.values()))
 
 
-def stopwatch(action: Callable[[], object]) -> tuple[float, object]:
+def stopwatch(action: Callable[[], _Result]) -> tuple[float, _Result]:
     """Seconds that the action took, and its result, which is freed outside of them."""
     start = time.perf_counter()
     result = action()

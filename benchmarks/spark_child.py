@@ -6,6 +6,7 @@ import json
 import statistics
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -126,7 +127,7 @@ def warm(spark: SparkSession, directory: Path, rounds: int) -> dict[str, dict[st
         samples: dict[str, list[float]] = {name: [] for name in FORMATS}
         for _ in range(1 + (min(rounds, _SLOW_ROUNDS) if slow else rounds)):
             for name, data in both.items():
-                seconds, result = stopwatch(lambda data=data, action=action: action(data))  # type: ignore[misc]
+                seconds, result = stopwatch(partial(action, data))
                 samples[name].append(seconds)
                 if result is not None:
                     found[name]["size written"] = result
