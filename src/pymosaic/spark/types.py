@@ -18,6 +18,7 @@ The other way, a column whose type the format lacks is refused by name, on the d
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -111,7 +112,10 @@ def arrow_schema(schema: st.StructType) -> pa.Schema:
     """The Arrow schema in which Spark takes batches of a schema, to the last flag."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    return to_arrow_schema(schema, timezone="UTC")
+    # Spark 4.0 has no such parameter: timestamps are in UTC there.
+    zone = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
+    found: pa.Schema = to_arrow_schema(schema, **zone)  # type: ignore[arg-type]
+    return found
 
 
 def check_storable(schema: st.StructType) -> None:
