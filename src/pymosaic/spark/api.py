@@ -16,6 +16,8 @@ from pymosaic.spark.options import MODE
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from pymosaic.dataset.vacuum import VacuumReport
+
 __all__ = ["MODES", "option_text", "read", "vacuum", "write"]
 
 MODES = ("error", "append", "overwrite", "ignore")
@@ -109,7 +111,9 @@ def write(
     writer.save(os.fspath(path))
 
 
-def vacuum(path: Path, *, older_than: timedelta | float | None = None, **storage: str) -> Any:
+def vacuum(
+    path: Path, *, older_than: timedelta | float | None = None, **storage: str
+) -> VacuumReport:
     """Remove what dead writes left in a dataset; see :func:`pymosaic.vacuum`.
 
     Parameters
@@ -125,7 +129,7 @@ def vacuum(path: Path, *, older_than: timedelta | float | None = None, **storage
     from pymosaic.spark.storage import locate
 
     [base], filesystem = locate([os.fspath(path)], storage)
-    settings = {} if older_than is None else {"older_than": older_than}
+    settings: dict[str, Any] = {} if older_than is None else {"older_than": older_than}
     return pymosaic.vacuum(base, filesystem=filesystem, **settings)
 
 

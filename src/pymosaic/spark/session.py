@@ -204,5 +204,5 @@ def _compile(context: Any, unit: str) -> Any:
     """The loader of the classes in a text."""
     compiler = context._jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(context._jsc.getClass().getClassLoader())
-    compiler.cook(resources.files(__package__).joinpath("java", f"{unit}.java").read_text("utf-8"))
+    compiler.cook(resources.files(_PACKAGE).joinpath("java", f"{unit}.java").read_text("utf-8"))
     return compiler.getClassLoader()

@@ -18,7 +18,7 @@ The other way, a column whose type the format lacks is refused by name, on the d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import types as st
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["arrow_schema", "check_storable", "spark_schema", "spark_type", "spark_types"]
 
-_TIME_TYPE = getattr(st, "TimeType", None)
+_TIME_TYPE: Any = getattr(st, "TimeType", None)
 _PLAIN: dict[pa.DataType, st.DataType] = {
     pa.bool_(): st.BooleanType(),
     pa.int8(): st.ByteType(),
@@ -135,7 +135,7 @@ def check_storable(schema: st.StructType) -> None:
             )
 
 
-def _unstorable(data_type: st.DataType) -> st.DataType | None:
+def _unstorable(data_type: Any) -> st.DataType | None:
     """The type inside a type that the format lacks."""
     if isinstance(data_type, st.ArrayType):
         return _unstorable(data_type.elementType)
