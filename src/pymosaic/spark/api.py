@@ -46,6 +46,25 @@ def read(
         Rows that it has, as in :func:`pymosaic.read_table`.
     **options
         Options of the source, by their names in Spark: ``maxPartitionBytes="64m"``.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+
+    Examples
+    --------
+    >>> import pymosaic.spark
+    >>> rows = [(1, 20.5, 1.0), (2, 21.5, 1.5)]
+    >>> frame = spark.createDataFrame(rows, "id long, sensor_temp double, sensor_rain double")
+    >>> pymosaic.spark.write(frame, "sensors")
+    >>> pymosaic.spark.read(
+    ...     spark, "sensors", columns=["id", "sensor_t*"], filters=[("id", ">", 1)]
+    ... ).show()
+    +---+-----------+
+    | id|sensor_temp|
+    +---+-----------+
+    |  2|       21.5|
+    +---+-----------+
     """
     from pymosaic.spark.session import enable
 
@@ -91,6 +110,15 @@ def write(
         Columns that become ``key=value`` directories. By default those that the dataset has.
     **options
         Options of the source, by their names in Spark: ``compressionLevel=9``.
+
+    Examples
+    --------
+    >>> import pymosaic.spark
+    >>> frame = spark.createDataFrame([(1, "mon"), (2, "tue")], "id long, day string")
+    >>> pymosaic.spark.write(frame, "events", partition_by=["day"], statistics=["id"])
+    >>> pymosaic.spark.write(frame, "events", mode="append")
+    >>> pymosaic.dataset("events").count_rows([("day", "=", "tue")])
+    2
     """
     if mode not in MODES:
         raise InvalidOptionError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
@@ -121,9 +149,20 @@ def vacuum(
     path : str or path-like
         The dataset's directory, also as Spark spells it (``s3a://…``).
     older_than : timedelta or float, optional
-        How long ago, a writer must have been started to be taken for dead.
+        Leave writers alone that did something since; a day by default.
     **storage
         What the source's options ``storage.*`` say.
+
+    Returns
+    -------
+    VacuumReport
+
+    Examples
+    --------
+    >>> import pymosaic.spark
+    >>> pymosaic.spark.write(spark.range(3), "tidy")
+    >>> pymosaic.spark.vacuum("tidy").files
+    ()
     """
     import pymosaic
     from pymosaic.spark.storage import locate

@@ -66,6 +66,15 @@ def enable(spark: SparkSession) -> Support:
     -------
     Support
         What is active, and why not where it is not.
+
+    Examples
+    --------
+    >>> import pymosaic.spark
+    >>> pymosaic.spark.enable(spark)
+    Support(push_down=True, driver_planning=True, reasons=())
+    >>> spark.range(3).write.format("mosaic").mode("append").save("numbers")
+    >>> spark.read.format("mosaic").load("numbers").count()
+    3
     """
     support = _READY.get(spark)
     if support is None:

@@ -100,6 +100,15 @@ def assemble(
     ------
     InvalidDataError
         If a table has several rows of one key; the message names both.
+
+    Examples
+    --------
+    >>> from pymosaic.spark import jobs
+    >>> people = spark.createDataFrame([(1, "Ann"), (2, "Bob")], "id int, name string")
+    >>> visits = spark.createDataFrame([(2, 17), (3, 4)], "id int, visits int")
+    >>> report = jobs.assemble(spark, [people, visits], "wide", on="id")
+    >>> report.rows, report.columns
+    (3, 3)
     """
     from pymosaic.spark.session import enable
     from pymosaic.spark.types import spark_schema

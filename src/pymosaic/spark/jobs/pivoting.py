@@ -138,6 +138,22 @@ def pivot(
     Returns
     -------
     PivotReport
+
+    Examples
+    --------
+    >>> from pymosaic.spark import jobs
+    >>> rows = [("ann", "height", 1.68), ("ann", "weight", 60.0), ("bob", "height", 1.81)]
+    >>> long = spark.createDataFrame(rows, "person string, feature string, value double")
+    >>> report = jobs.pivot(spark, long, "people", entity="person", feature="feature")
+    >>> report.rows, report.columns
+    (2, 3)
+    >>> spark.read.format("mosaic").load("people").orderBy("person").show()
+    +------+------+------+
+    |person|height|weight|
+    +------+------+------+
+    |   ann|  1.68|  60.0|
+    |   bob|  1.81|  NULL|
+    +------+------+------+
     """
     from pymosaic.spark.session import enable
 

@@ -101,6 +101,15 @@ def profile(
     Returns
     -------
     ProfileReport
+
+    Examples
+    --------
+    >>> import pymosaic.spark
+    >>> from pymosaic.spark import jobs
+    >>> pymosaic.spark.write(spark.range(5), "numbered")
+    >>> report = jobs.profile(spark, "numbered")
+    >>> report.table.select(["column", "nulls", "minimum", "maximum"]).to_pylist()
+    [{'column': 'id', 'nulls': 0, 'minimum': '0', 'maximum': '4'}]
     """
     stopwatch = Stopwatch()
     place = None if output is None else os.fspath(output)

@@ -127,6 +127,19 @@ def verify(
     Returns
     -------
     VerifyReport
+
+    Examples
+    --------
+    >>> import pymosaic.spark
+    >>> from pymosaic.spark import jobs
+    >>> pymosaic.spark.write(spark.range(5), "five")
+    >>> jobs.verify(spark, "five", source=spark.range(5)).ok
+    True
+    >>> [
+    ...     difference.kind
+    ...     for difference in jobs.verify(spark, "five", source=spark.range(6)).differences
+    ... ]
+    ['rows', 'values']
     """
     from pymosaic.spark.session import enable
 
