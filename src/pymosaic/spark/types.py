@@ -28,7 +28,14 @@ from pymosaic.errors import UnsupportedFeatureError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["arrow_schema", "check_storable", "spark_schema", "spark_type", "spark_types"]
+__all__ = [
+    "arrow_schema",
+    "check_storable",
+    "conform",
+    "spark_schema",
+    "spark_type",
+    "spark_types",
+]
 
 _TIME_TYPE: Any = getattr(st, "TimeType", None)
 _PLAIN: dict[pa.DataType, st.DataType] = {
@@ -112,6 +119,15 @@ def arrow_schema(schema: st.StructType) -> pa.Schema:
     from pyspark.sql.pandas.types import to_arrow_schema
 
     return to_arrow_schema(schema, timezone="UTC")
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch in a schema: timestamps come from Spark in the session's time zone."""
+    columns = [
+        column if column.type == data_type else column.cast(data_type)
+        for column, data_type in zip(batch.columns, schema.types, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def check_storable(schema: st.StructType) -> None:

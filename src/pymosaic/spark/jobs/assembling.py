@@ -25,7 +25,8 @@ from pymosaic.spark.jobs.pivoting import check_keys, default_partitions
 from pymosaic.spark.jobs.report import JobReport, Stopwatch
 from pymosaic.spark.jobs.runs import Chunk, chunks
 from pymosaic.spark.jobs.tasks import Watch
-from pymosaic.spark.jobs.writing import conform, open_writer, write_by_tasks
+from pymosaic.spark.jobs.writing import open_writer, write_by_tasks
+from pymosaic.spark.types import conform
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
