@@ -141,7 +141,7 @@ def collect(
             if isinstance(message, _Refusal):
                 return
 
-    with own_python(frame.sparkSession.sparkContext):
+    with own_python(frame.sparkSession):
         sent = _plainly_named(frame).mapInArrow(send, "message binary")
     messages = [pickle.loads(row[0]) for row in watch.run(sent.collect)]
     for message in messages:
