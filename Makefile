@@ -13,7 +13,7 @@ bin := .venv/bin
 kernels := src/pymosaic/kernels src/pymosaic/pages/kernels
 sources := $(wildcard $(foreach folder,$(kernels),$(addprefix $(folder)/*.,pyx pxd h)))
 # The stamp carries the kind of build, so that changing the kind rebuilds.
-kind := $(or $(if $(PYMOSAIC_SANITIZE),sanitize),$(if $(PYMOSAIC_DEBUG),debug),release)
+kind := $(if $(PYMOSAIC_DEBUG),debug,release)
 installed := .venv/installed-$(kind)
 
 .PHONY: help
@@ -24,7 +24,8 @@ help: ## List the targets
 setup: $(installed) ## Create .venv, build the kernels and install the package editable
 
 .PHONY: demo
-demo: $(installed) ## Write and read a 10,000-column table as Mosaic and as Parquet
+demo: $(installed) ## A wide table through Spark, Polars and DuckDB, compared with Parquet; two minutes
+	@scripts/ensure-system java
 	$(bin)/python examples/demo.py
 
 .PHONY: test
@@ -50,10 +51,11 @@ docs: $(installed) ## Build the documentation site into build/site
 	NO_MKDOCS_2_WARNING=1 $(bin)/python -m mkdocs build --quiet --strict
 
 .PHONY: check
-check: $(installed) docs ## Lint, check formatting and types, build the site, the sdist and the wheel
+check: $(installed) docs ## Lint, check formatting and types, build the site, sdist and wheel, try the wheel
 	$(bin)/ruff check
 	$(bin)/ruff format --check
 	$(bin)/mypy
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(bin)/pyright
 	rm -rf dist
 	$(bin)/python -m build --quiet
 	$(bin)/python scripts/check_wheel.py dist/*.whl
@@ -75,7 +77,7 @@ fuzz: $(installed) build/fuzz/coverage.so ## Fuzz reading and writing (FUZZ_ARGS
 
 # Left out: benchmarks and interop (DuckDB, Polars and other formats bring allocators that the
 # sanitizer takes for errors), wide (hours), load (it measures memory, most of which is then the
-# sanitizer's) and, where they exist, Spark (a JVM) and the documentation site (a browser).
+# sanitizer's), Spark (a JVM) and the picture of a file (a browser).
 sanitized_tests := tests/unit tests/conformance tests/property tests/io_pattern tests/faults tests/fuzz
 
 .PHONY: sanitize

@@ -1,4 +1,8 @@
 import pytest
+from tests.spark.examples import MODULES
+
+# Their examples need a Spark session: tests/spark/test_examples.py runs them.
+collect_ignore = [f"src/{name.replace('.', '/')}.py" for name in MODULES]
 
 
 @pytest.fixture(autouse=True)

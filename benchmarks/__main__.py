@@ -6,22 +6,24 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.buckets import BucketSample, run_study, save_samples, study_rows
+from benchmarks.buckets import bucket_tables, run_buckets
 from benchmarks.cases import CASES
-from benchmarks.compaction import compaction_rows, run_compaction, save_compaction
+from benchmarks.compaction import compaction_tables, run_compaction
 from benchmarks.environment import machine, versions
 from benchmarks.goals import outcomes
 from benchmarks.peers import PEERS
-from benchmarks.plots import draw_buckets, draw_report
+from benchmarks.plots import draw_buckets, draw_report, draw_row_groups
 from benchmarks.profiles import FULL, PROFILES, Profile
 from benchmarks.report import (
     Report,
+    Rows,
     as_markdown,
     as_text,
     markdown_table,
@@ -29,15 +31,21 @@ from benchmarks.report import (
     replace_block,
     run_facts,
 )
+from benchmarks.row_groups import row_group_tables, run_row_groups
+from benchmarks.studies import save_samples
 from benchmarks.workspace import Workspace
 
 __all__ = ["main"]
 
 _STARTED = time.perf_counter()
-_BUCKETS = "buckets"
-_COMPACTION = "compaction"
 _ROOT = Path(__file__).parent.parent
 _DOCS = _ROOT / "docs"
+# Not part of a plain run: how each is measured, made a table and drawn.
+_STUDIES: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any] | None]] = {
+    "buckets": (run_buckets, bucket_tables, draw_buckets),
+    "row-groups": (run_row_groups, row_group_tables, draw_row_groups),
+    "compaction": (run_compaction, compaction_tables, None),
+}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -46,10 +54,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--cases",
         nargs="+",
-        choices=[*CASES, _BUCKETS, _COMPACTION],
+        choices=[*CASES, *_STUDIES],
         metavar="CASE",
-        help=f"only these ({cases}; {_BUCKETS}: the bucket study, {_COMPACTION}: the compaction "
-        "study, neither part of a plain run)",
+        help=f"only these ({cases}), or studies that are not part of a plain run: "
+        f"{', '.join(_STUDIES)}",
     )
     parser.add_argument(
         "--peers", nargs="+", choices=PEERS, metavar="PEER", help=f"only these: {', '.join(PEERS)}"
@@ -114,19 +122,31 @@ def _publish(report: Report, output: Path, docs: bool) -> None:
 
 
 def _publish_study(
-    run: dict[str, Any], samples: Sequence[BucketSample], output: Path, docs: bool
+    name: str, run: dict[str, Any], tables: Mapping[str, Rows], draw: Callable[[Path], Path]
 ) -> None:
-    save_samples(output / "buckets.json", run, samples)
-    draw_buckets(samples, output)
-    for shape, rows in study_rows(samples).items():
-        print(f"== {shape}\n\n{plain_table(rows)}\n")
-    if docs:
-        tables = [
-            f"### {shape}\n\n{markdown_table(rows)}" for shape, rows in study_rows(samples).items()
-        ]
-        facts = "\n".join(f"- {fact}" for fact in run_facts(run))
-        replace_block(_DOCS / "choosing-buckets.md", "study", "\n\n".join([facts, *tables]))
-        draw_buckets(samples, _DOCS / "images")
+    """Put a study of writer options into the guide."""
+    parts = [f"### {shape}\n\n{markdown_table(rows)}" for shape, rows in tables.items()]
+    facts = "\n".join(f"- {fact}" for fact in run_facts(run))
+    replace_block(_DOCS / "guides" / "tuning.md", name, "\n\n".join([facts, *parts]))
+    draw(_DOCS / "images")
+
+
+def _run_studies(
+    profile: Profile, names: Sequence[str], directory: Path, output: Path, docs: bool
+) -> None:
+    for name in names:
+        started = time.perf_counter()
+        measure, tabulate, draw = _STUDIES[name]
+        samples = measure(profile, directory, _log)
+        run = _facts(profile, started)
+        save_samples(output / f"{name}.json", run, samples)
+        tables = tabulate(samples)
+        for shape, rows in tables.items():
+            print(f"== {shape}\n\n{plain_table(rows)}\n")
+        if draw is not None:
+            draw(samples, output)
+            if docs:
+                _publish_study(name, run, tables, partial(draw, samples))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -144,15 +164,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if cases:
             report = _run_suite(profile, cases, peers, Path(temporary))
             _publish(report, options.output, options.docs)
-        if options.cases and _BUCKETS in options.cases:
-            started = time.perf_counter()
-            samples = run_study(profile, Path(temporary), _log)
-            _publish_study(_facts(profile, started), samples, options.output, options.docs)
-        if options.cases and _COMPACTION in options.cases:
-            started = time.perf_counter()
-            ways = run_compaction(profile, Path(temporary), _log)
-            save_compaction(options.output / "compaction.json", _facts(profile, started), ways)
-            print(plain_table(compaction_rows(ways)))
+        studies = [name for name in _STUDIES if name in (options.cases or ())]
+        _run_studies(profile, studies, Path(temporary), options.output, options.docs)
     _log(f"results are in {options.output}")
 
 

@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from itertools import cycle
 from pathlib import Path
-from statistics import median
-from typing import Any
-
-import numpy as np
-import pyarrow as pa
 
 import pymosaic
-from benchmarks.data import (
-    DEFAULT_LEVEL,
-    SEED,
-    constant_doubles,
-    reference_strings,
-    sparse_numbers,
-)
-from benchmarks.measure import interleave, stopwatch
+from benchmarks.data import DEFAULT_LEVEL
+from benchmarks.measure import stopwatch
 from benchmarks.profiles import Profile
-from benchmarks.recording import RecordedFile
 from benchmarks.report import format_value
+from benchmarks.studies import KINDS, bytes_of_one, pick_columns, time_selections
 
-__all__ = ["BucketSample", "load_samples", "run_study", "save_samples", "study_rows"]
-
-_KINDS: dict[str, Callable[[int, int], pa.Table]] = {
-    "strings": reference_strings,
-    "sparse": sparse_numbers,
-    "doubles": constant_doubles,
-}
+__all__ = ["BucketSample", "bucket_tables", "run_buckets"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,32 +60,12 @@ class BucketSample:
         )
 
 
-def _next_read(path: Path, selections: Sequence[list[str]]) -> Callable[[], object]:
-    """An action that reads another selection each time."""
-    following = cycle(selections)
-    return lambda: pymosaic.read_table(path, columns=next(following))
-
-
-def _bytes_of_one(path: Path, names: Sequence[str]) -> int:
-    counts = []
-    for name in names:
-        with RecordedFile(path) as file:
-            pymosaic.read_table(file, columns=[name])
-            counts.append(file.num_bytes)
-    return int(median(counts))
-
-
 def _study_shape(
     profile: Profile, kind: str, num_columns: int, num_rows: int, directory: Path
 ) -> list[BucketSample]:
-    table = _KINDS[kind](num_columns, num_rows)
-    names = table.column_names
-    random = np.random.default_rng(SEED)
-    picked = [names[place] for place in random.choice(num_columns, 20, replace=False)]
-    ones = [[name] for name in picked]
-    tens = [
-        [names[place] for place in random.choice(num_columns, 10, replace=False)] for _ in range(5)
-    ]
+    table = KINDS[kind](num_columns, num_rows)
+    ones = pick_columns(table.column_names, 20, 1)
+    tens = pick_columns(table.column_names, 5, 10)
     paths, writes = {}, {}
     for count in profile.bucket_counts:
         if count <= num_columns:
@@ -125,19 +86,12 @@ def _study_shape(
     with pymosaic.MosaicFile(chosen) as file:
         auto_buckets = file.num_buckets
     chosen.unlink()
-    rounds, seconds = profile.max_rounds, profile.seconds
-
-    def time(action: Callable[[Path], Callable[[], object]]) -> dict[int, float]:
-        actions = {str(count): action(path) for count, path in paths.items()}
-        taken = interleave(actions, rounds, seconds)
-        return {int(count): median(samples) for count, samples in taken.items()}
-
-    one = time(partial(_next_read, selections=ones))
-    ten = time(partial(_next_read, selections=tens))
-    scan = time(lambda path: partial(pymosaic.read_table, path))
+    one = time_selections(profile, paths, ones)
+    ten = time_selections(profile, paths, tens)
+    scan = time_selections(profile, paths, [None])
     samples = []
     for count, path in paths.items():
-        read = _bytes_of_one(path, picked)
+        read = bytes_of_one(path, [name for [name] in ones])
         size = path.stat().st_size
         samples.append(
             BucketSample(
@@ -158,7 +112,9 @@ def _study_shape(
     return samples
 
 
-def run_study(profile: Profile, directory: Path, log: Callable[[str], None]) -> list[BucketSample]:
+def run_buckets(
+    profile: Profile, directory: Path, log: Callable[[str], None]
+) -> list[BucketSample]:
     """Measure every shape of the profile at every number of buckets."""
     samples = []
     for kind, num_columns, num_rows in profile.bucket_shapes:
@@ -167,18 +123,7 @@ def run_study(profile: Profile, directory: Path, log: Callable[[str], None]) -> 
     return samples
 
 
-def save_samples(path: Path, run: dict[str, Any], samples: Sequence[BucketSample]) -> None:
-    """Write the study as JSON."""
-    content = {"run": run, "samples": [asdict(sample) for sample in samples]}
-    path.write_text(json.dumps(content, indent=1) + "\n")
-
-
-def load_samples(path: Path) -> list[BucketSample]:
-    """Read what :func:`save_samples` wrote."""
-    return [BucketSample(**item) for item in json.loads(path.read_text())["samples"]]
-
-
-def study_rows(samples: Sequence[BucketSample]) -> dict[str, list[list[str]]]:
+def bucket_tables(samples: Sequence[BucketSample]) -> dict[str, list[list[str]]]:
     """A table of text for each shape, a line per number of buckets."""
     tables: dict[str, list[list[str]]] = {}
     for sample in samples:

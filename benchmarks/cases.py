@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +37,7 @@ def _main_table(space: Workspace) -> str:
 
 def _ten_random(names: Sequence[str]) -> list[str]:
     places = np.random.default_rng(SEED).choice(len(names), min(10, len(names)), replace=False)
-    return [names[place] for place in sorted(places)]
+    return [names[place] for place in sorted(map(int, places))]
 
 
 def _ten_neighbours(names: Sequence[str]) -> list[str]:
@@ -107,7 +108,7 @@ def open_schema(space: Workspace) -> None:
     for table in [*_reference_tables(space), "sparse"]:
         names = space.table(table).column_names
 
-        def check(peer: str, result: object, names: Sequence[str] = names) -> None:
+        def check(peer: str, result: Any, names: Sequence[str] = names) -> None:
             if not isinstance(result, pa.Schema) or sorted(result.names) != sorted(names):
                 raise ValueError(f"{case}: {peer} gives another schema than was written")
 

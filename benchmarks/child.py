@@ -14,10 +14,19 @@ from pathlib import Path
 
 import pyarrow as pa
 
+import pymosaic
 from benchmarks.measure import stopwatch
 from benchmarks.peers import Peer, load_peer
 
-__all__ = ["cold_start", "read_memory", "system_reads", "write_memory", "write_seconds"]
+__all__ = [
+    "cold_start",
+    "read_memory",
+    "split_memory",
+    "stream_memory",
+    "system_reads",
+    "write_memory",
+    "write_seconds",
+]
 
 _ROOT = Path(__file__).parent.parent
 _COLD = """
@@ -50,6 +59,18 @@ def read_memory(peer: str, path: Path) -> int:
 def write_memory(peer: str, arrow_file: Path, path: Path, level: int) -> int:
     """Bytes by which memory grows at most while the table of an Arrow file is written."""
     return _ask("write", peer, str(arrow_file), str(path), str(level))[0]
+
+
+def split_memory(arrow_file: Path, path: Path, level: int, row_group_bytes: int) -> int:
+    """The same for pymosaic, with row groups of a size."""
+    return _ask("split", "pymosaic", str(arrow_file), str(path), str(level), str(row_group_bytes))[
+        0
+    ]
+
+
+def stream_memory(path: Path) -> int:
+    """Bytes by which memory grows at most while pymosaic reads a file batch by batch."""
+    return _ask("stream", "pymosaic", str(path))[0]
 
 
 def write_seconds(peer: str, arrow_file: Path, path: Path, level: int) -> float:
@@ -96,6 +117,22 @@ def _memory_of(action: Callable[[], object]) -> int:
     return grown
 
 
+def _stream(path: Path) -> None:
+    with pymosaic.MosaicFile(path) as file:
+        for _ in file.iter_batches():
+            pass
+
+
+def _split(table: pa.Table, target: Path, level: int, row_group_bytes: int) -> None:
+    pymosaic.write_table(
+        table,
+        target,
+        compression_level=level,
+        row_group_bytes=row_group_bytes,
+        split_batches=True,
+    )
+
+
 def _reads_of(peer: Peer, path: Path, columns: Sequence[str]) -> list[int]:
     # Once before, so that what libraries load when first used does not count.
     peer.read(path, columns)
@@ -124,11 +161,15 @@ def _main(mode: str, name: str, *arguments: str) -> list[int]:
         return _reads_of(peer, path, arguments[1:])
     if mode == "read":
         return [_memory_of(lambda: peer.read(path, None))]
+    if mode == "stream":
+        return [_memory_of(lambda: _stream(path))]
     with pa.OSFile(str(path)) as file:
         table = pa.ipc.open_file(file).read_all()
     target, level = Path(arguments[1]), int(arguments[2])
     if mode == "time":
         return [round(1e6 * stopwatch(lambda: peer.write(table, target, level))[0])]
+    if mode == "split":
+        return [_memory_of(lambda: _split(table, target, level, int(arguments[3])))]
     return [_memory_of(lambda: peer.write(table, target, level))]
 
 

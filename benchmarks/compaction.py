@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,7 +18,7 @@ from benchmarks.profiles import Profile
 from benchmarks.report import format_value
 from benchmarks.workspace import same_values
 
-__all__ = ["CompactionSample", "compaction_rows", "run_compaction", "save_compaction"]
+__all__ = ["CompactionSample", "compaction_tables", "run_compaction"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +110,7 @@ def run_compaction(
     return samples
 
 
-def save_compaction(path: Path, run: dict[str, Any], samples: Sequence[CompactionSample]) -> None:
-    """Write the study as JSON."""
-    content = {"run": run, "samples": [asdict(sample) for sample in samples]}
-    path.write_text(json.dumps(content, indent=1) + "\n")
-
-
-def compaction_rows(samples: Sequence[CompactionSample]) -> list[list[str]]:
+def compaction_tables(samples: Sequence[CompactionSample]) -> dict[str, list[list[str]]]:
     """A table of text, a line per way; times are also given as multiples of the first."""
     rows = [["way", "bytes before", "bytes after", "time", "times merge"]]
     rows += [
@@ -131,4 +123,6 @@ def compaction_rows(samples: Sequence[CompactionSample]) -> list[list[str]]:
         ]
         for sample in samples
     ]
-    return rows
+    first = samples[0]
+    shape = f"{first.num_files} files of {first.num_columns:,} columns x {first.num_rows:,} rows"
+    return {shape: rows}

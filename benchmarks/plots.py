@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +11,12 @@ from matplotlib.figure import Figure
 
 from benchmarks.buckets import BucketSample
 from benchmarks.report import TITLES, Report
+from benchmarks.row_groups import RowGroupSample
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_buckets", "draw_report"]
+__all__ = ["draw_buckets", "draw_report", "draw_row_groups"]
 
 # The same picture from the same numbers: no random ids, no date, text as text.
 mpl.rcParams["svg.hashsalt"] = "pymosaic"
@@ -148,34 +149,63 @@ def draw_report(report: Report, directory: Path) -> list[Path]:
 
 def draw_buckets(samples: Sequence[BucketSample], directory: Path) -> Path:
     """Size, latency and scan time against the number of buckets, each relative to 100 buckets."""
+    panels = {
+        "file size": "file_bytes",
+        "open + read 1 column": "one_seconds",
+        "open + read 10 random": "ten_seconds",
+        "open + read all": "scan_seconds",
+    }
+    figure = _draw_study(samples, panels, "num_buckets", 100)
+    for axes in figure.axes:
+        axes.set_xlabel("buckets")
+    figure.axes[0].set_ylabel("relative to 100 buckets")
+    return _save(figure, directory / "buckets.svg")
+
+
+def draw_row_groups(samples: Sequence[RowGroupSample], directory: Path) -> Path:
+    """Size, times and memory against the size of row groups, each relative to 256 MiB."""
+    panels = {
+        "file size": "file_bytes",
+        "open + read 1 column": "one_seconds",
+        "open + read all": "scan_seconds",
+        "write": "write_seconds",
+        "memory to write": "write_memory",
+    }
+    figure = _draw_study(samples, panels, "row_group_bytes", 256 << 20)
+    sizes = sorted({sample.row_group_bytes for sample in samples})[::2]
+    for axes in figure.axes:
+        axes.set_xticks(sizes, [f"{size / (1 << 20):g}" for size in sizes])
+        axes.set_xlabel("row_group_bytes, MiB")
+    figure.axes[0].set_ylabel("relative to 256 MiB")
+    return _save(figure, directory / "row-groups.svg")
+
+
+def _draw_study(
+    samples: Sequence[BucketSample] | Sequence[RowGroupSample],
+    panels: Mapping[str, str],
+    option: str,
+    usual: int,
+) -> Figure:
+    """A panel for each field of the samples, against an option, relative to the usual option."""
     figure = Figure(figsize=(11, 4.2))
-    panels = (
-        ("file size", "file_bytes"),
-        ("open + read 1 column", "one_seconds"),
-        ("open + read 10 random", "ten_seconds"),
-        ("open + read all", "scan_seconds"),
-    )
     shapes = list(dict.fromkeys(sample.shape for sample in samples))
-    for place, (title, field) in enumerate(panels):
+    for place, (title, field) in enumerate(panels.items()):
         axes = figure.add_subplot(1, len(panels), place + 1)
         for shape, colour in zip(shapes, _SHAPE_COLOURS, strict=False):
-            points = [
-                (sample.num_buckets, float(getattr(sample, field)))
+            points = {
+                int(getattr(sample, option)): float(getattr(sample, field))
                 for sample in samples
                 if sample.shape == shape
-            ]
-            usual = dict(points).get(100, points[0][1])
-            counts = [count for count, _ in points]
-            values = [value / usual for _, value in points]
-            axes.plot(counts, values, "o-", color=colour, label=shape, markersize=3)
+            }
+            whole = points.get(usual, next(iter(points.values()))) or 1.0
+            values = [value / whole for value in points.values()]
+            axes.plot(list(points), values, "o-", color=colour, label=shape, markersize=3)
         axes.set_xscale("log")
         axes.set_yscale("log")
-        axes.axvline(100, color="#999999", linewidth=0.8, linestyle=":")
+        axes.axvline(usual, color="#999999", linewidth=0.8, linestyle=":")
         axes.set_title(title, fontsize=10)
-        axes.set_xlabel("buckets")
         _tidy(axes)
-    figure.axes[0].set_ylabel("relative to 100 buckets")
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, ncols=3, fontsize=8, frameon=False, loc="upper center")
     figure.subplots_adjust(wspace=0.35, top=0.76)
-    return _save(figure, directory / "buckets.svg")
+    return figure

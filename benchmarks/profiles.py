@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 __all__ = ["FULL", "PROFILES", "QUICK", "SMOKE", "Profile"]
 
+_MIB = 1 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:
@@ -33,6 +35,10 @@ class Profile:
         Numbers of buckets that the bucket study tries.
     bucket_shapes : tuple of (str, int, int)
         Kind (``strings``, ``sparse`` or ``doubles``), columns and rows of its tables.
+    row_group_sizes : tuple of int
+        Values of ``row_group_bytes`` that the row group study tries.
+    row_group_shapes : tuple of (str, int, int)
+        Kind, columns and rows of its tables.
     compaction_shape : tuple of int
         Files that the compaction study makes one of, and columns and rows of each.
     max_rounds : int
@@ -56,6 +62,8 @@ class Profile:
     dense_shape: tuple[int, int]
     bucket_counts: tuple[int, ...]
     bucket_shapes: tuple[tuple[str, int, int], ...]
+    row_group_sizes: tuple[int, ...]
+    row_group_shapes: tuple[tuple[str, int, int], ...]
     compaction_shape: tuple[int, int, int]
     max_rounds: int
     seconds: float
@@ -82,6 +90,12 @@ FULL = Profile(
         ("sparse", 10_000, 1_500),
         ("doubles", 100_000, 8),
     ),
+    row_group_sizes=tuple(size * _MIB for size in (1, 4, 16, 64, 256, 1024)),
+    row_group_shapes=(
+        ("strings", 10_000, 4_500),
+        ("strings", 1_000, 45_000),
+        ("sparse", 10_000, 20_000),
+    ),
     compaction_shape=(20, 10_000, 500),
     max_rounds=15,
     seconds=2.0,
@@ -101,6 +115,12 @@ QUICK = Profile(
     dense_shape=(1_000, 2_000),
     bucket_counts=(1, 10, 100, 1_000, 10_000),
     bucket_shapes=(("strings", 10_000, 10), ("strings", 10_000, 500), ("doubles", 10_000, 8)),
+    row_group_sizes=tuple(size * _MIB for size in (1, 4, 16, 64, 256)),
+    row_group_shapes=(
+        ("strings", 10_000, 2_000),
+        ("strings", 1_000, 20_000),
+        ("sparse", 10_000, 5_000),
+    ),
     compaction_shape=(5, 10_000, 500),
     max_rounds=7,
     seconds=1.0,
@@ -120,6 +140,8 @@ SMOKE = Profile(
     dense_shape=(10, 50),
     bucket_counts=(1, 10),
     bucket_shapes=(("strings", 60, 10), ("doubles", 60, 8)),
+    row_group_sizes=(4 << 10, _MIB),
+    row_group_shapes=(("strings", 60, 100),),
     compaction_shape=(3, 60, 20),
     max_rounds=1,
     seconds=0.0,

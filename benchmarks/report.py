@@ -16,6 +16,7 @@ from benchmarks.profiles import PROFILES
 __all__ = [
     "TITLES",
     "Report",
+    "Rows",
     "as_markdown",
     "as_text",
     "format_value",

@@ -1,15 +1,16 @@
-"""Check that a wheel holds all it should and works outside the checkout.
+"""Check that a wheel holds all it should and works where nothing but it was installed.
 
-Run as ``python scripts/check_wheel.py dist/pymosaic-*.whl``.
+Run as ``python scripts/check_wheel.py dist/pymosaic-*.whl``. Its dependencies come from where pip
+finds packages.
 """
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import sysconfig
 import tempfile
+import venv
 import zipfile
 from pathlib import Path
 
@@ -17,10 +18,13 @@ ROOT = Path(__file__).resolve().parent.parent
 SMOKE_TEST = """
 import pathlib, sys
 import pyarrow as pa, pymosaic
-assert pathlib.Path(pymosaic.__file__).is_relative_to(pathlib.Path.cwd()), pymosaic.__file__
+assert pathlib.Path(pymosaic.__file__).is_relative_to(sys.prefix), pymosaic.__file__
 table = pa.table({"id": [1, 2, None], "name": ["x", "y", "x"]})
 pymosaic.write_table(table, "smoke.mosaic")
 assert pymosaic.read_table("smoke.mosaic").equals(table)
+pymosaic.write_dataset(table, "smoke", partition_by=["name"])
+assert pymosaic.dataset("smoke").count_rows() == 3
+assert pymosaic.verify("smoke.mosaic") == []
 pymosaic.write_report("smoke.mosaic", "smoke.html")
 """
 
@@ -43,22 +47,43 @@ def expected_files() -> set[str]:
     return {path.relative_to(source).as_posix() for path in expected}
 
 
-def main(wheel: str) -> None:
-    """Compare the wheel's files with the checkout, then write and read a table with it."""
-    with zipfile.ZipFile(wheel) as archive, tempfile.TemporaryDirectory() as directory:
+def check_files(wheel: str) -> int:
+    """Compare the wheel's files with the checkout; returns how many there are."""
+    with zipfile.ZipFile(wheel) as archive:
         files = {name for name in archive.namelist() if ".dist-info/" not in name}
-        if files != (expected := expected_files()):
-            sys.exit(
-                f"{wheel}: missing {sorted(expected - files)}, too much {sorted(files - expected)}"
-            )
-        archive.extractall(directory)
-        subprocess.run(
-            [sys.executable, "-c", SMOKE_TEST],
-            check=True,
-            cwd=directory,
-            env=os.environ | {"PYTHONPATH": directory},
+    if files != (expected := expected_files()):
+        sys.exit(
+            f"{wheel}: missing {sorted(expected - files)}, too much {sorted(files - expected)}"
         )
-    print(f"{wheel}: {len(files)} files, writes and reads")
+    return len(files)
+
+
+def try_it(wheel: str, directory: Path) -> None:
+    """Install the wheel into an environment of its own, then write and read there."""
+    environment = directory / "environment"
+    venv.create(environment, with_pip=False)
+    python = environment / "bin" / "python"
+    subprocess.run(
+        [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", wheel], check=True
+    )
+    # -I: neither the checkout nor PYTHONPATH.
+    subprocess.run([python, "-I", "-c", SMOKE_TEST], check=True, cwd=directory)
+    command = subprocess.run(
+        [environment / "bin" / "pymosaic", "schema", "smoke.mosaic"],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+    )
+    if command.returncode == 0 or "pymosaic[cli]" not in command.stderr:
+        sys.exit(f"the command does not say what it needs: {command.stderr}")
+
+
+def main(wheel: str) -> None:
+    """Check what is in the wheel, and that it works."""
+    num_files = check_files(wheel)
+    with tempfile.TemporaryDirectory(prefix="pymosaic-wheel-") as directory:
+        try_it(wheel, Path(directory))
+    print(f"{wheel}: {num_files} files, installs, writes and reads")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ _CITIES = np.array(["Aarhus", "Bologna", "Cadiz", "Dresden", "Espoo", "Fukuoka",
 
 
 def fleet_batch(random: np.random.Generator) -> pa.RecordBatch:
-    """Return what a fleet of vehicles may report: 4,000 columns of all kinds."""
+    """Return what a fleet of vehicles may report: 4,350 columns of all kinds."""
     columns: dict[str, pa.Array] = {}
 
     def add(count: int, name: str, values: Callable[[int], pa.Array]) -> None:

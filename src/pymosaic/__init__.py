@@ -165,21 +165,24 @@ _MODULES = {
 _HOMES = {name: f"pymosaic.{module}" for module, names in _MODULES.items() for name in names}
 
 
-def __getattr__(name: str) -> object:
-    value: object
-    if name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
-    elif name == "dataset":
-        # The package is the function: it can be called.
-        value = import_module("pymosaic.dataset")
-    elif name == "__version__":
-        from importlib.metadata import version
+# Type checkers know the names from above, and tell of others.
+if not TYPE_CHECKING:
 
-        value = version("pymosaic")
-    else:
-        raise AttributeError(f"module 'pymosaic' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> object:
+        value: object
+        if name in _HOMES:
+            value = getattr(import_module(_HOMES[name]), name)
+        elif name == "dataset":
+            # The package is the function: it can be called.
+            value = import_module("pymosaic.dataset")
+        elif name == "__version__":
+            from importlib.metadata import version
+
+            value = version("pymosaic")
+        else:
+            raise AttributeError(f"module 'pymosaic' has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -117,7 +117,7 @@ class Predicate:
 
     column: str
     operator: str
-    values: tuple[object, ...] = ()
+    values: tuple[Any, ...] = ()
     has_null: bool = False
     _tests: dict[pa.DataType, _Test] = field(
         default_factory=dict, init=False, repr=False, compare=False

@@ -78,7 +78,7 @@ class WrittenNumber(Decimal):
         return str(self)
 
 
-def is_null(value: object) -> bool:
+def is_null(value: Any) -> bool:
     """Whether a literal is a null of Python, Arrow, numpy or pandas; a NaN is a number.
 
     Examples
@@ -158,7 +158,7 @@ def wanted_literal(arrow_type: pa.DataType) -> str:
     return "a number"
 
 
-def locate(value: object, arrow_type: pa.DataType) -> Place | None:
+def locate(value: Any, arrow_type: pa.DataType) -> Place | None:
     """Place a literal that is not null on the grid of a comparable type.
 
     Returns
@@ -309,7 +309,7 @@ def _number(value: object) -> int | Fraction | float | None:
     return None
 
 
-def _instant(value: object) -> tuple[Fraction, bool] | None:
+def _instant(value: Any) -> tuple[Fraction, bool] | None:
     """Seconds since the epoch, and whether the literal knows its time zone."""
     if isinstance(value, str):
         return _parse_iso(value)
@@ -321,8 +321,9 @@ def _instant(value: object) -> tuple[Fraction, bool] | None:
         return _numpy_seconds(value), False
     if isinstance(value, datetime.datetime):
         offset = value.utcoffset()
-        if hasattr(value, "to_datetime64"):  # a pandas.Timestamp, whose nanoseconds count
-            return _numpy_seconds(value.to_datetime64()), offset is not None
+        to_numpy = getattr(value, "to_datetime64", None)
+        if to_numpy is not None:  # a pandas.Timestamp, whose nanoseconds count
+            return _numpy_seconds(to_numpy()), offset is not None
         since = _seconds(value.replace(tzinfo=None) - _EPOCH)
         return (since, False) if offset is None else (since - _seconds(offset), True)
     if isinstance(value, datetime.date):
@@ -339,7 +340,7 @@ def _parse_iso(text: str) -> tuple[Fraction, bool] | None:
     return None if instant is None else (instant[0] + fraction, instant[1])
 
 
-def _time_of_day(value: object) -> Fraction | None:
+def _time_of_day(value: Any) -> Fraction | None:
     fraction = Fraction(0)
     if isinstance(value, pa.Time32Scalar | pa.Time64Scalar):
         return Fraction(value.value * _TIME_UNITS[value.type.unit])

@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 DEFAULT_NUM_BUCKETS = 100
-# num_buckets="auto", from the study in docs/choosing-buckets.md: files are then near their smallest
+# num_buckets="auto", from the study in docs/guides/tuning.md: files are then near their smallest
 # size, and a bucket takes about as long to decompress as the schema of 10,000 columns to read.
 AUTO_BUCKET_BYTES = 1 << 20
 AUTO_LEAST_BUCKETS = 10

@@ -41,27 +41,34 @@ class ColumnCatalog(Protocol):
     @property
     def num_columns(self) -> int:
         """Number of columns."""
+        ...
 
     def find(self, name: str) -> int:
         """Position of a name, or -1."""
+        ...
 
     def find_many(self, names: list[str]) -> Positions:
         """Positions of names, with -1 for those that are not there."""
+        ...
 
     def name(self, position: int) -> str:
         """Name at a position."""
+        ...
 
     def names(self, start: int, stop: int) -> list[str]:
         """Names at the positions from ``start`` up to ``stop``."""
+        ...
 
     def prefix_range(self, prefix: str) -> tuple[int, int] | None:
         """First position, and the one after the last, of the names with a prefix.
 
         None if the names in the file are not sorted.
         """
+        ...
 
     def original_order(self) -> Positions:
         """Position of each column, in the order in which the user wrote them."""
+        ...
 
 
 def resolve_columns(

@@ -361,7 +361,7 @@ class _FsspecSink(_SpooledSink):
         """For each file system, from wrapper to wrapped: is one begun, and the files waiting."""
         from fsspec.spec import AbstractFileSystem
 
-        filesystem = self._filesystem
+        filesystem: Any = self._filesystem
         while isinstance(filesystem, AbstractFileSystem):
             yield filesystem._intrans, getattr(filesystem.transaction, "files", ())
             filesystem = getattr(filesystem, "fs", None)

@@ -128,6 +128,19 @@ def test_the_bucket_study(tmp_path: Path) -> None:
     assert not (tmp_path / "results.json").exists()
 
 
+def test_the_row_group_study(tmp_path: Path) -> None:
+    main(["--profile", "smoke", "--output", str(tmp_path), "--cases", "row-groups"])
+    samples = json.loads((tmp_path / "row-groups.json").read_text())["samples"]
+    small, large = samples
+    assert (small["row_group_bytes"], large["row_group_bytes"]) == (4 << 10, 1 << 20)
+    # 100 rows in steps of 8.
+    assert (small["num_row_groups"], large["num_row_groups"]) == (13, 1)
+    assert small["file_bytes"] > large["file_bytes"]
+    assert all(item["write_memory"] >= 0 and item["scan_seconds"] > 0 for item in samples)
+    assert ElementTree.parse(tmp_path / "row-groups.svg").getroot().tag.endswith("svg")
+    assert not (tmp_path / "results.json").exists()
+
+
 def test_the_compaction_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["--profile", "smoke", "--output", str(tmp_path), "--cases", "compaction"])
     samples = json.loads((tmp_path / "compaction.json").read_text())["samples"]

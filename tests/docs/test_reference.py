@@ -1,11 +1,18 @@
 """The reference names what there is, and nothing else."""
 
+import inspect
 import re
+from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 import pymosaic
+import pymosaic.spark
+from pymosaic.spark import jobs
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "api.md"
+NAMES = re.findall(r"^::: (\S+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def test_every_public_name_is_in_the_api_page() -> None:
@@ -13,3 +20,17 @@ def test_every_public_name_is_in_the_api_page() -> None:
         re.findall(r"^::: pymosaic(?:\.dataset\.dataset)?\.(\w+)$", PAGE.read_text(), re.M)
     )
     assert listed == set(pymosaic.__all__) - {"__version__"}
+
+
+@pytest.mark.parametrize("module", [pymosaic.spark, jobs], ids=lambda module: module.__name__)
+def test_every_public_name_of_spark_is_in_the_api_page(module) -> None:
+    listed = {name.rpartition(".")[2] for name in NAMES if name.startswith(module.__name__)}
+    assert set(module.__all__) <= listed
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_public_function_has_an_example(name: str) -> None:
+    module, _, attribute = name.rpartition(".")
+    found = getattr(import_module(module), attribute)
+    if inspect.isfunction(found):
+        assert ">>>" in (inspect.getdoc(found) or "")

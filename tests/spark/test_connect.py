@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 import pymosaic.spark
+from pymosaic.spark import jobs
 
 wide, out = sys.argv[1:]
 builder = SparkSession.builder.remote("local[2]")
@@ -43,6 +44,10 @@ found = {
     "filtered": [list(row) for row in filtered.collect()],
     "written": sorted(list(row) for row in spark.read.format("mosaic").load(out).collect()),
     "message": message,
+    "jobs": [
+        jobs.compact(spark, out, progress=lambda *state: None).files_after,
+        jobs.verify(spark, out, source=narrow.selectExpr("id", "id % 2 AS odd")).ok,
+    ],
 }
 print(json.dumps(found), file=open(out + ".json", "w"))
 spark.stop()
@@ -70,3 +75,4 @@ def test_results_are_right_and_columns_narrows(wide: Path, tmp_path: Path):
     assert sorted(found["filtered"]) == [[3, 6], [44, 88]]
     assert found["written"] == [[row, row % 2] for row in range(30)]
     assert "did you mean columns" in found["message"]
+    assert found["jobs"] == [2, True]

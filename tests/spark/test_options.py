@@ -27,6 +27,11 @@ def test_names_with_commas_are_given_as_json():
     assert SourceOptions.parse({"columns": "[ab]*, c"}).columns == ("[ab]*", "c")
 
 
+def test_the_number_of_buckets_may_be_auto():
+    assert SourceOptions.parse({"numbuckets": "Auto"}).writer == {"num_buckets": "auto"}
+    assert SourceOptions.parse({"numBuckets": "30"}).writer == {"num_buckets": 30}
+
+
 def test_unknown_options_list_the_known():
     with pytest.raises(InvalidOptionError, match="did you mean columns") as caught:
         SourceOptions.parse({"colums": "a"})
@@ -38,7 +43,7 @@ def test_unknown_options_list_the_known():
     [
         ({"maxPartitionBytes": "lots"}, "maxPartitionBytes must be a number of bytes"),
         ({"ignoreCorruptFiles": "maybe"}, "ignoreCorruptFiles must be true or false"),
-        ({"numBuckets": "1.5"}, "numBuckets must be a whole number"),
+        ({"numBuckets": "1.5"}, "numBuckets must be a whole number, or auto"),
         ({"filters": "age > 5"}, "filters must be JSON"),
         ({"partitioning": "range"}, "partitioning must be hive or none"),
     ],

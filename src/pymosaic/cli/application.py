@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from importlib import import_module
 from typing import Annotated, Any
@@ -179,9 +180,14 @@ def _report(error: Exception) -> int:
     elif isinstance(error, MosaicError) or _is_expected(error):
         text = str(error)
     else:
-        text = f"{type(error).__name__}: {error} (--debug shows where)"
+        text = f"{type(error).__name__}: {_without_stack(str(error))} (--debug shows where)"
     tell(printable(" ".join(text.split("\n"))))
     return 2 if isinstance(error, InvalidOptionError) else 1
+
+
+def _without_stack(text: str) -> str:
+    """A message of Spark's without the calls in the JVM that it goes on with."""
+    return re.split(r"\n+(?:\s+at |JVM stacktrace:|Driver stacktrace:)", text, maxsplit=1)[0]
 
 
 def _is_expected(error: Exception) -> bool:

@@ -153,7 +153,7 @@ def _translate(node: _Node, schema: pa.Schema, negated: bool) -> Condition:
         if pa.types.is_boolean(schema.field(node.name).type):
             return compare(node.name, "==", [not negated], pa.bool_())
         return UNKNOWN
-    if isinstance(node, pa.Scalar):
+    if not isinstance(node, _Call):
         return AllOf(()) if node.as_py() is (not negated) else UNKNOWN
     match node.function, node.arguments:
         case ("and_kleene" | "and" | "or_kleene" | "or") as name, parts:

@@ -29,7 +29,7 @@ _UNNAMED = "__index_level_0__"
 _UNNAMED_LEVEL = re.compile(r"__index_level_([0-9]+)__")
 
 
-def frame_to_table(data: object, schema: pa.Schema | None = None) -> pa.Table | None:
+def frame_to_table(data: Any, schema: pa.Schema | None = None) -> pa.Table | None:
     """A frame whose index is a range that must be kept, as a table; None for all else.
 
     With a schema, an index that is not among its columns is not kept.

@@ -16,6 +16,8 @@ from pymosaic.spark.options import MODE
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from pymosaic.dataset.vacuum import VacuumReport
+
 __all__ = ["MODES", "option_text", "read", "vacuum", "write"]
 
 MODES = ("error", "append", "overwrite", "ignore")
@@ -44,6 +46,25 @@ def read(
         Rows that it has, as in :func:`pymosaic.read_table`.
     **options
         Options of the source, by their names in Spark: ``maxPartitionBytes="64m"``.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+
+    Examples
+    --------
+    >>> import pymosaic.spark
+    >>> rows = [(1, 20.5, 1.0), (2, 21.5, 1.5)]
+    >>> frame = spark.createDataFrame(rows, "id long, sensor_temp double, sensor_rain double")
+    >>> pymosaic.spark.write(frame, "sensors")
+    >>> pymosaic.spark.read(
+    ...     spark, "sensors", columns=["id", "sensor_t*"], filters=[("id", ">", 1)]
+    ... ).show()
+    +---+-----------+
+    | id|sensor_temp|
+    +---+-----------+
+    |  2|       21.5|
+    +---+-----------+
     """
     from pymosaic.spark.session import enable
 
@@ -89,6 +110,15 @@ def write(
         Columns that become ``key=value`` directories. By default those that the dataset has.
     **options
         Options of the source, by their names in Spark: ``compressionLevel=9``.
+
+    Examples
+    --------
+    >>> import pymosaic.spark
+    >>> frame = spark.createDataFrame([(1, "mon"), (2, "tue")], "id long, day string")
+    >>> pymosaic.spark.write(frame, "events", partition_by=["day"], statistics=["id"])
+    >>> pymosaic.spark.write(frame, "events", mode="append")
+    >>> pymosaic.dataset("events").count_rows([("day", "=", "tue")])
+    2
     """
     if mode not in MODES:
         raise InvalidOptionError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
@@ -109,7 +139,9 @@ def write(
     writer.save(os.fspath(path))
 
 
-def vacuum(path: Path, *, older_than: timedelta | float | None = None, **storage: str) -> Any:
+def vacuum(
+    path: Path, *, older_than: timedelta | float | None = None, **storage: str
+) -> VacuumReport:
     """Remove what dead writes left in a dataset; see :func:`pymosaic.vacuum`.
 
     Parameters
@@ -117,15 +149,26 @@ def vacuum(path: Path, *, older_than: timedelta | float | None = None, **storage
     path : str or path-like
         The dataset's directory, also as Spark spells it (``s3a://…``).
     older_than : timedelta or float, optional
-        How long ago, a writer must have been started to be taken for dead.
+        Leave writers alone that did something since; a day by default.
     **storage
         What the source's options ``storage.*`` say.
+
+    Returns
+    -------
+    VacuumReport
+
+    Examples
+    --------
+    >>> import pymosaic.spark
+    >>> pymosaic.spark.write(spark.range(3), "tidy")
+    >>> pymosaic.spark.vacuum("tidy").files
+    ()
     """
     import pymosaic
     from pymosaic.spark.storage import locate
 
     [base], filesystem = locate([os.fspath(path)], storage)
-    settings = {} if older_than is None else {"older_than": older_than}
+    settings: dict[str, Any] = {} if older_than is None else {"older_than": older_than}
     return pymosaic.vacuum(base, filesystem=filesystem, **settings)
 
 

@@ -38,6 +38,15 @@ def _integer(text: str) -> int:
         raise ValueError("a whole number") from None
 
 
+def _num_buckets(text: str) -> int | str:
+    if text.lower() == "auto":
+        return "auto"
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("a whole number, or auto") from None
+
+
 def _boolean(text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise ValueError("true or false")
@@ -91,7 +100,7 @@ _WRITE: dict[str, tuple[str, Callable[[str], Any]]] = {
     "maxOpenFiles": ("max_open_files", _integer),
     "compression": ("compression", str),
     "compressionLevel": ("compression_level", _integer),
-    "numBuckets": ("num_buckets", _integer),
+    "numBuckets": ("num_buckets", _num_buckets),
     "rowGroupBytes": ("row_group_bytes", _size),
     "maxDictEntries": ("max_dict_entries", _integer),
     "maxDictBytes": ("max_dict_bytes", _size),

@@ -66,6 +66,15 @@ def enable(spark: SparkSession) -> Support:
     -------
     Support
         What is active, and why not where it is not.
+
+    Examples
+    --------
+    >>> import pymosaic.spark
+    >>> pymosaic.spark.enable(spark)
+    Support(push_down=True, driver_planning=True, reasons=())
+    >>> spark.range(3).write.format("mosaic").mode("append").save("numbers")
+    >>> spark.read.format("mosaic").load("numbers").count()
+    3
     """
     support = _READY.get(spark)
     if support is None:
@@ -140,7 +149,7 @@ def _register(spark: Any) -> None:
     source_class = _load(context, "MosaicSource")
     ensure_callback_server_started(context._gateway)  # type: ignore[no-untyped-call]
     arguments = context._jvm.java.util.ArrayList()
-    arguments.add(_wrapped(context, MosaicDataSource))
+    arguments.add(_wrapped(spark, MosaicDataSource))
     arguments.add(DriverPlanner())
     source = source_class.getConstructors()[0].newInstance(arguments.toArray())
     source.register(manager, name)
@@ -150,17 +159,21 @@ def _register(spark: Any) -> None:
             source.startWorkers(name, min(context.defaultParallelism, _MAX_STARTED))
 
 
-def _wrapped(context: Any, source: type) -> Any:
+def _wrapped(spark: Any, source: type) -> Any:
     """The source's class as Spark hands it to workers."""
     from pyspark.sql.udf import _wrap_function
 
-    with own_python(context):
-        return _wrap_function(context, source)
+    with own_python(spark):
+        return _wrap_function(spark.sparkContext, source)
 
 
 @contextmanager
-def own_python(context: Any) -> Iterator[None]:
+def own_python(spark: Any) -> Iterator[None]:
     """Functions that are handed to a local Spark meanwhile run on the driver's own Python."""
+    if not hasattr(spark, "_jsparkSession"):
+        yield  # the server's Python runs them
+        return
+    context = spark.sparkContext
     usual = context.pythonExec
     if "PYSPARK_PYTHON" not in os.environ and context._jsc.sc().isLocal():
         # Spark would take whatever `python3` is, which need not have this package.
@@ -204,5 +217,5 @@ def _compile(context: Any, unit: str) -> Any:
     """The loader of the classes in a text."""
     compiler = context._jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(context._jsc.getClass().getClassLoader())
-    compiler.cook(resources.files(__package__).joinpath("java", f"{unit}.java").read_text("utf-8"))
+    compiler.cook(resources.files(_PACKAGE).joinpath("java", f"{unit}.java").read_text("utf-8"))
     return compiler.getClassLoader()

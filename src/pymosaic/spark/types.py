@@ -19,7 +19,7 @@ The other way, a column whose type the format lacks is refused by name, on the d
 from __future__ import annotations
 
 from inspect import signature
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import types as st
@@ -29,9 +29,16 @@ from pymosaic.errors import UnsupportedFeatureError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["arrow_schema", "check_storable", "spark_schema", "spark_type", "spark_types"]
+__all__ = [
+    "arrow_schema",
+    "check_storable",
+    "conform",
+    "spark_schema",
+    "spark_type",
+    "spark_types",
+]
 
-_TIME_TYPE = getattr(st, "TimeType", None)
+_TIME_TYPE: Any = getattr(st, "TimeType", None)
 _PLAIN: dict[pa.DataType, st.DataType] = {
     pa.bool_(): st.BooleanType(),
     pa.int8(): st.ByteType(),
@@ -113,9 +120,18 @@ def arrow_schema(schema: st.StructType) -> pa.Schema:
     from pyspark.sql.pandas.types import to_arrow_schema
 
     # Spark 4.0 has no such parameter: timestamps are in UTC there.
-    zone = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
-    found: pa.Schema = to_arrow_schema(schema, **zone)  # type: ignore[arg-type]
-    return found
+    parameters = signature(to_arrow_schema).parameters
+    zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in parameters else {}
+    return to_arrow_schema(schema, **zone)
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch in a schema: timestamps come from Spark in the session's time zone."""
+    columns = [
+        column if column.type == data_type else column.cast(data_type)
+        for column, data_type in zip(batch.columns, schema.types, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def check_storable(schema: st.StructType) -> None:
@@ -139,7 +155,7 @@ def check_storable(schema: st.StructType) -> None:
             )
 
 
-def _unstorable(data_type: st.DataType) -> st.DataType | None:
+def _unstorable(data_type: Any) -> st.DataType | None:
     """The type inside a type that the format lacks."""
     if isinstance(data_type, st.ArrayType):
         return _unstorable(data_type.elementType)

@@ -19,7 +19,7 @@ from pymosaic.dataset.storage import Storage, open_storage
 from pymosaic.errors import InvalidOptionError
 from pymosaic.spark.options import SourceOptions
 from pymosaic.spark.storage import locate
-from pymosaic.spark.types import arrow_schema, check_storable
+from pymosaic.spark.types import arrow_schema, check_storable, conform
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -94,7 +94,7 @@ class MosaicWriter(DataSourceArrowWriter):
         writer = self._open(self._job, task)
         try:
             for batch in chain([first], batches):
-                writer.write(self._converted(batch))
+                writer.write(conform(batch, self._schema))
             files = writer.close()
         except BaseException:
             writer.abort()
@@ -124,14 +124,6 @@ class MosaicWriter(DataSourceArrowWriter):
         return PartitionedWriter(
             job, task, self._schema, partition_by=self._partition_by, **self._options
         )
-
-    def _converted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch with timestamps in UTC, whatever the session's time zone."""
-        columns = [
-            column if column.type == data_type else column.cast(data_type)
-            for column, data_type in zip(batch.columns, self._schema.types, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
     def _write_empty(self, job: WriteJob) -> list[StagedFile]:
         """A file without rows keeps the columns of a dataset that has no other file."""

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 
 import pymosaic
-from pymosaic.cli.application import run
+from pymosaic.cli.application import _without_stack, run
 from pymosaic.spark.jobs import embedded
 
 LONG = pa.table({"id": [1, 1, 2], "name": ["x", "y", "x"], "value": [1.5, 2.5, 3.5]})
@@ -79,6 +80,48 @@ def test_mistakes_are_told_in_a_line(command, long, tmp_path):
     code, text, _ = command("--help")
     assert code == 0
     assert "assemble" in text
+
+
+SUBMITTED = """
+import json, sys
+from pymosaic.spark.jobs.embedded import open_session
+
+spark = open_session(settings={"spark.sql.shuffle.partitions": "3"})
+names = ("master", "app.name", "sql.shuffle.partitions", "default.parallelism")
+with open(sys.argv[1], "w") as file:
+    json.dump([spark.conf.get(f"spark.{name}") for name in names], file)
+"""
+
+
+def test_what_spark_submit_says_counts(tmp_path):
+    script, answer = tmp_path / "script.py", tmp_path / "answer.json"
+    script.write_text(SUBMITTED)
+    settings = {
+        "spark.default.parallelism": "5",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+    }
+    pairs = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    done = subprocess.run(
+        [submit, "--master", "local[1]", "--name", "mine", *pairs, script, answer],
+        cwd=tmp_path,
+        env=os.environ | {"SPARK_HOME": str(submit.parents[1]), "PYSPARK_PYTHON": sys.executable},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=1500,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr[-6000:]
+    assert json.loads(answer.read_text()) == ["local[1]", "mine", "3", "5"]
+
+
+def test_a_failure_in_spark_is_told_without_the_calls_of_the_jvm():
+    text = "Job aborted: no such program\n\tat org.apache.spark.Task.run(Task.scala:1)\n\tat x"
+    assert _without_stack(text) == "Job aborted: no such program"
+    assert _without_stack("[CODE] what is wrong\n\nJVM stacktrace:\nx") == "[CODE] what is wrong"
+    assert _without_stack("two\nlines") == "two\nlines"
 
 
 def test_a_module_runs_on_an_embedded_spark(long, tmp_path):

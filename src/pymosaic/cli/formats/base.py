@@ -129,7 +129,7 @@ class ArrowFileWriter(TableWriter):
         self._sink = open_sink(path)
         self._file = SinkFile(self._sink)
         try:
-            self._writer = make(self._file)
+            self._writer: Any = make(self._file)
         except BaseException:
             self._file.abort()
             raise

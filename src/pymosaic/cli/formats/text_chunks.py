@@ -93,12 +93,15 @@ class TextFile(Protocol):
 
     def chunks(self, progress: Progress | None) -> Iterator[bytes]:
         """Runs of whole records, from the start."""
+        ...
 
     def infer(self, chunk: bytes) -> pa.Table:
         """Rows with the types that they seem to have."""
+        ...
 
     def parse(self, chunk: bytes, schema: pa.Schema) -> pa.Table:
         """Rows with these types."""
+        ...
 
 
 class TextReader(TableReader):

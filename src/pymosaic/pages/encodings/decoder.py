@@ -17,15 +17,19 @@ class Decoder(Protocol):
     @property
     def memory(self) -> Memory:
         """Where arrays come from."""
+        ...
 
     def chunks(self, encoding: Encoding | None, chunks: Chunks) -> Block:
         """Decode values in the chunks of a mini-block page."""
+        ...
 
     def blocks(self, encoding: Encoding | None, chunks: Chunks) -> Block:
         """Decode whole blocks: levels and dictionaries."""
+        ...
 
     def values(self, encoding: Encoding | None, block: Block) -> Block:
         """Decode values of a full-zip page, which were encoded one by one."""
+        ...
 
 
 def refuse_buffer_compression(compression: BufferCompression | None, structure: str) -> None:

@@ -25,7 +25,8 @@ from pymosaic.spark.jobs.pivoting import check_keys, default_partitions
 from pymosaic.spark.jobs.report import JobReport, Stopwatch
 from pymosaic.spark.jobs.runs import Chunk, chunks
 from pymosaic.spark.jobs.tasks import Watch
-from pymosaic.spark.jobs.writing import conform, open_writer, write_by_tasks
+from pymosaic.spark.jobs.writing import open_writer, write_by_tasks
+from pymosaic.spark.types import conform
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -100,6 +101,15 @@ def assemble(
     ------
     InvalidDataError
         If a table has several rows of one key; the message names both.
+
+    Examples
+    --------
+    >>> from pymosaic.spark import jobs
+    >>> people = spark.createDataFrame([(1, "Ann"), (2, "Bob")], "id int, name string")
+    >>> visits = spark.createDataFrame([(2, 17), (3, 4)], "id int, visits int")
+    >>> report = jobs.assemble(spark, [people, visits], "wide", on="id")
+    >>> report.rows, report.columns
+    (3, 3)
     """
     from pymosaic.spark.session import enable
     from pymosaic.spark.types import spark_schema

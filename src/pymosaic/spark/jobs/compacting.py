@@ -82,6 +82,15 @@ def compact(
     Returns
     -------
     CompactReport
+
+    Examples
+    --------
+    >>> import pymosaic.spark
+    >>> from pymosaic.spark import jobs
+    >>> pymosaic.spark.write(spark.range(12, numPartitions=3), "small")
+    >>> report = jobs.compact(spark, "small")
+    >>> report.files_before, report.files_after
+    (3, 1)
     """
     from pymosaic.spark.api import option_text
     from pymosaic.spark.storage import locate

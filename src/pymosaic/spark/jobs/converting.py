@@ -80,6 +80,13 @@ def convert(
     ConvertReport
         ``rows`` and ``bytes_in`` are known of conversions to Mosaic; of others, ``rows`` are those
         of the source and ``bytes_in`` is 0.
+
+    Examples
+    --------
+    >>> from pymosaic.spark import jobs
+    >>> spark.range(100).write.parquet("ids.parquet")
+    >>> jobs.convert(spark, "ids.parquet", "ids", cluster_by="id", compressionLevel=3).rows
+    100
     """
     from pymosaic.spark.session import enable
 

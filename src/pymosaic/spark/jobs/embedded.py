@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = ["open_session"]
 
+# What a session is called that nobody gave a name.
+_UNNAMED = "pyspark-shell"
+
 
 def open_session(
     master: str | None = None, settings: Mapping[str, str] | None = None
@@ -26,26 +29,32 @@ def open_session(
     settings : mapping, optional
         Of Spark, by their names.
     """
-    from pyspark import SparkConf
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     from pymosaic.spark.session import enable
 
+    wanted = SparkConf(loadDefaults=False)
+    for key, value in (settings or {}).items():
+        wanted.set(key, value)
+    if master is not None:
+        wanted.setMaster(master)
+    # Only a JVM, that of spark-submit or a new one, knows what was said elsewhere.
+    SparkContext._ensure_initialized(conf=wanted)
     given = SparkConf()
-    builder = SparkSession.builder.appName(given.get("spark.app.name", "pymosaic") or "pymosaic")
-    if master is not None or not given.contains("spark.master"):
-        builder = builder.master(master or "local[*]")
+    builder = SparkSession.builder
+    for key, value in wanted.getAll():
+        builder = builder.config(key, value)
+    if given.get("spark.app.name", _UNNAMED) == _UNNAMED and not wanted.contains("spark.app.name"):
+        builder = builder.appName("pymosaic")
     chosen = master or given.get("spark.master", "local[*]") or "local[*]"
     if chosen.startswith("local"):
         # Spark would take whatever `python3` is, which need not have this package.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        if not given.contains("spark.ui.showConsoleProgress"):
-            builder = builder.config("spark.ui.showConsoleProgress", "false")
-        if not given.contains("spark.ui.enabled"):
-            builder = builder.config("spark.ui.enabled", "false")
-    for key, value in (settings or {}).items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
+        for key in ("spark.ui.showConsoleProgress", "spark.ui.enabled"):
+            if not given.contains(key) and not wanted.contains(key):
+                builder = builder.config(key, "false")
+    session = builder.master(chosen).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     enable(session)
     return session

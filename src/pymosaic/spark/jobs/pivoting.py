@@ -29,7 +29,8 @@ from pymosaic.spark.jobs.frames import Source, check_columns, column, load, name
 from pymosaic.spark.jobs.report import JobReport, Stopwatch
 from pymosaic.spark.jobs.runs import Chunk, chunks
 from pymosaic.spark.jobs.tasks import Watch
-from pymosaic.spark.jobs.writing import conform, open_writer, write_by_tasks
+from pymosaic.spark.jobs.writing import open_writer, write_by_tasks
+from pymosaic.spark.types import conform
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -138,6 +139,22 @@ def pivot(
     Returns
     -------
     PivotReport
+
+    Examples
+    --------
+    >>> from pymosaic.spark import jobs
+    >>> rows = [("ann", "height", 1.68), ("ann", "weight", 60.0), ("bob", "height", 1.81)]
+    >>> long = spark.createDataFrame(rows, "person string, feature string, value double")
+    >>> report = jobs.pivot(spark, long, "people", entity="person", feature="feature")
+    >>> report.rows, report.columns
+    (2, 3)
+    >>> spark.read.format("mosaic").load("people").orderBy("person").show()
+    +------+------+------+
+    |person|height|weight|
+    +------+------+------+
+    |   ann|  1.68|  60.0|
+    |   bob|  1.81|  NULL|
+    +------+------+------+
     """
     from pymosaic.spark.session import enable
 

@@ -23,7 +23,7 @@ from pymosaic.sink import open_sink
 from pymosaic.spark.jobs.distinct import DistinctCounts
 from pymosaic.spark.jobs.fingerprints import hash_values
 from pymosaic.spark.jobs.report import JobReport, Stopwatch
-from pymosaic.spark.jobs.tasks import Watch, map_items, split_evenly
+from pymosaic.spark.jobs.tasks import Watch, deal_out, map_items
 from pymosaic.spark.storage import locate
 from pymosaic.writer import write_table
 
@@ -101,6 +101,15 @@ def profile(
     Returns
     -------
     ProfileReport
+
+    Examples
+    --------
+    >>> import pymosaic.spark
+    >>> from pymosaic.spark import jobs
+    >>> pymosaic.spark.write(spark.range(5), "numbered")
+    >>> report = jobs.profile(spark, "numbered")
+    >>> report.table.select(["column", "nulls", "minimum", "maximum"]).to_pylist()
+    [{'column': 'id', 'nulls': 0, 'minimum': '0', 'maximum': '4'}]
     """
     stopwatch = Stopwatch()
     place = None if output is None else os.fspath(output)
@@ -111,7 +120,7 @@ def profile(
     scan = dataset.scan(columns)
     plan = scan.plan()
     watch = Watch(spark, progress)
-    groups = split_evenly(plan.pieces, _TASKS_PER_CORE * _parallelism(spark))
+    groups = deal_out(plan.pieces, _TASKS_PER_CORE * _parallelism(spark))
     total = _Profile.empty(len(scan.schema))
     for part in map_items(watch, spark, groups, _work(scan.task(), dataset.filesystem)):
         total.unite(part)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pymosaic.progress import Progress
 
-__all__ = ["Watch", "collect", "map_items", "split_evenly"]
+__all__ = ["Watch", "collect", "deal_out", "map_items"]
 
 _POLL_SECONDS = 0.2
 _MAX_TASKS = 1000
@@ -141,7 +141,7 @@ def collect(
             if isinstance(message, _Refusal):
                 return
 
-    with own_python(frame.sparkSession.sparkContext):
+    with own_python(frame.sparkSession):
         sent = _plainly_named(frame).mapInArrow(send, "message binary")
     messages = [pickle.loads(row[0]) for row in watch.run(sent.collect)]
     for message in messages:
@@ -187,7 +187,7 @@ def map_items(
     return [found[number] for number in range(len(items))]
 
 
-def split_evenly(items: Sequence[_Item], parts: int) -> list[list[_Item]]:
+def deal_out(items: Sequence[_Item], parts: int) -> list[list[_Item]]:
     """Items dealt to so many parts, as far as there are items for them."""
     parts = max(1, min(parts, len(items)))
     return [list(items[number::parts]) for number in range(parts)] if items else []

@@ -19,8 +19,8 @@ from pymosaic.spark.jobs.fingerprints import Fingerprint
 from pymosaic.spark.jobs.frames import Source, column, load
 from pymosaic.spark.jobs.report import JobReport, Stopwatch
 from pymosaic.spark.jobs.tasks import Watch, collect, map_items
-from pymosaic.spark.jobs.writing import conform
 from pymosaic.spark.storage import locate
+from pymosaic.spark.types import conform
 from pymosaic.verification import Finding
 from pymosaic.verification import verify as verify_file
 
@@ -127,6 +127,19 @@ def verify(
     Returns
     -------
     VerifyReport
+
+    Examples
+    --------
+    >>> import pymosaic.spark
+    >>> from pymosaic.spark import jobs
+    >>> pymosaic.spark.write(spark.range(5), "five")
+    >>> jobs.verify(spark, "five", source=spark.range(5)).ok
+    True
+    >>> [
+    ...     difference.kind
+    ...     for difference in jobs.verify(spark, "five", source=spark.range(6)).differences
+    ... ]
+    ['rows', 'values']
     """
     from pymosaic.spark.session import enable
 

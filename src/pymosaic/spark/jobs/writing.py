@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-__all__ = ["Transformation", "Written", "conform", "open_writer", "write_by_tasks"]
+__all__ = ["Transformation", "Written", "open_writer", "write_by_tasks"]
 
 Transformation: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 
@@ -113,12 +113,3 @@ def write_by_tasks(
         len(published),
         sum(file.size for file in published),
     )
-
-
-def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch in a schema: timestamps come from Spark in the session's time zone."""
-    columns = [
-        column if column.type == data_type else column.cast(data_type)
-        for column, data_type in zip(batch.columns, schema.types, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
