@@ -51,9 +51,10 @@ class Fingerprint:
     def add_batch(self, batch: pa.RecordBatch) -> None:
         """Take in rows."""
         self.rows += batch.num_rows
-        for place, column in enumerate(batch.columns):
-            self.nulls[place] += column.null_count
-            self.hashes[place] += hash_values(column).sum(dtype=np.uint64)
+        # As arrays: sums of arrays wrap around, those of single numbers warn of it.
+        self.nulls += np.array([column.null_count for column in batch.columns], np.int64)
+        sums = [hash_values(column).sum(dtype=np.uint64) for column in batch.columns]
+        self.hashes += np.array(sums, np.uint64)
 
     def add(self, other: Fingerprint) -> None:
         """Take in what others took in."""
