@@ -57,7 +57,13 @@ public class MosaicSource extends UserDefinedPythonDataSource implements ToLongB
     java.lang.reflect.Method builders =
         DataSourceManager.class.getDeclaredMethod("runtimeDataSourceBuilders", new Class[0]);
     builders.setAccessible(true);
-    ((ConcurrentHashMap) builders.invoke(manager, new Object[0])).put(name, this);
+    ConcurrentHashMap registered = (ConcurrentHashMap) builders.invoke(manager, new Object[0]);
+    registered.put(name, this);
+    if (manager.lookupDataSource(name) != this) {
+      // Spark 4.0; it would also refuse to copy the session, as caching does.
+      registered.remove(name);
+      throw new IllegalStateException("this Spark prefers the source that it found by itself");
+    }
   }
 
   /** Starts Python workers of a local session in the background, the way its tasks will. */
