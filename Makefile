@@ -7,6 +7,8 @@ PYTEST_ARGS ?= -n auto --dist loadgroup
 .DELETE_ON_ERROR:
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Kernels of these kinds are built beside the installed ones, by targets of their own.
+unexport PYMOSAIC_SANITIZE PYMOSAIC_COVERAGE
 export PYTHON
 
 bin := .venv/bin

@@ -44,10 +44,10 @@ def machine() -> dict[str, str]:
     }
 
 
-def versions() -> dict[str, str]:
-    """Versions of Python, of the libraries measured, and of zstd."""
+def versions(*packages: str) -> dict[str, str]:
+    """Versions of Python, of the libraries measured (or of those named), and of zstd."""
     found = {"Python": platform.python_version()}
-    for package in _PACKAGES:
+    for package in packages or _PACKAGES:
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:

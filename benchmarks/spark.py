@@ -98,11 +98,12 @@ def _in_session(kind: str, directory: Path, *arguments: object) -> Any:
         [*command, *map(str, arguments)],
         cwd=_ROOT,
         env=os.environ | {"PYSPARK_PYTHON": sys.executable},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        check=True,
+        capture_output=True,
+        check=False,
         text=True,
     )
+    if done.returncode:
+        sys.exit(f"{kind} failed:\n{done.stderr[-4000:]}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -162,7 +163,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             shapes = [(width, cells // width) for width in (options.columns, 5 * options.columns)]
             print("pivots …", file=sys.stderr, flush=True)
             tables.append(pivot_rows(directory, shapes, options.pivot_limit))
-    facts = {"date": datetime.now(UTC).date().isoformat()} | machine() | versions()
+    facts = {
+        "date": datetime.now(UTC).date().isoformat(),
+        **machine(),
+        **versions("pymosaic", "pyspark", "pyarrow"),
+    }
     lines = [
         f"{options.columns:,} columns, {options.files} files of {options.rows:,} rows, local[2]",
         ", ".join(f"{key} {value}" for key, value in facts.items()),

@@ -33,6 +33,7 @@ def start() -> SparkSession:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.parquet.compression.codec": "zstd",
+        "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
     }
     for key, value in settings.items():

@@ -136,7 +136,7 @@ def test_the_row_group_study(tmp_path: Path) -> None:
     # 100 rows in steps of 8.
     assert (small["num_row_groups"], large["num_row_groups"]) == (13, 1)
     assert small["file_bytes"] > large["file_bytes"]
-    assert all(item["write_memory"] >= 0 and item["scan_seconds"] > 0 for item in samples)
+    assert all(item["scan_seconds"] > 0 for item in samples)
     assert ElementTree.parse(tmp_path / "row-groups.svg").getroot().tag.endswith("svg")
     assert not (tmp_path / "results.json").exists()
 

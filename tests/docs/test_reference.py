@@ -28,9 +28,14 @@ def test_every_public_name_of_spark_is_in_the_api_page(module) -> None:
     assert set(module.__all__) <= listed
 
 
-@pytest.mark.parametrize("name", NAMES)
+def _functions() -> dict[str, object]:
+    found = {}
+    for name in NAMES:
+        module, _, attribute = name.rpartition(".")
+        found[name] = getattr(import_module(module), attribute)
+    return {name: value for name, value in found.items() if inspect.isfunction(value)}
+
+
+@pytest.mark.parametrize("name", _functions())
 def test_every_public_function_has_an_example(name: str) -> None:
-    module, _, attribute = name.rpartition(".")
-    found = getattr(import_module(module), attribute)
-    if inspect.isfunction(found):
-        assert ">>>" in (inspect.getdoc(found) or "")
+    assert ">>>" in (inspect.getdoc(_functions()[name]) or "")

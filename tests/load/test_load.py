@@ -14,7 +14,7 @@ def figures_of(module: str, *options: str) -> dict[str, Any]:
         [sys.executable, "-m", f"tests.load.{module}", *options],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
         check=False,
         cwd=Path(__file__).parents[2],
     )

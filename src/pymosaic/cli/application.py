@@ -186,8 +186,10 @@ def _report(error: Exception) -> int:
 
 
 def _without_stack(text: str) -> str:
-    """A message of Spark's without the calls in the JVM that it goes on with."""
-    return re.split(r"\n+(?:\s+at |JVM stacktrace:|Driver stacktrace:)", text, maxsplit=1)[0]
+    """A message of Spark's without the calls in the JVM that follow, but with the cause."""
+    head = re.split(r"\n+(?:\s+at |JVM stacktrace:|Driver stacktrace:)", text, maxsplit=1)[0]
+    causes = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
+    return f"{head}: {causes[-1]}" if causes and causes[-1] not in head else head
 
 
 def _is_expected(error: Exception) -> bool:

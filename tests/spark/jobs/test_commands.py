@@ -122,6 +122,8 @@ def test_a_failure_in_spark_is_told_without_the_calls_of_the_jvm():
     assert _without_stack(text) == "Job aborted: no such program"
     assert _without_stack("[CODE] what is wrong\n\nJVM stacktrace:\nx") == "[CODE] what is wrong"
     assert _without_stack("two\nlines") == "two\nlines"
+    caused = "Task failed\n\tat x.y(Z)\nCaused by: java.io.IOException: No space left\n\tat y"
+    assert _without_stack(caused) == "Task failed: java.io.IOException: No space left"
 
 
 def test_a_module_runs_on_an_embedded_spark(long, tmp_path):

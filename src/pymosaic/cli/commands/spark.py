@@ -30,7 +30,10 @@ Examples:
 
 Master: TypeAlias = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="Where tasks run; by default here, on all cores: local[*]."),
+    typer.Option(
+        metavar="URL",
+        help="Where tasks run; by default as spark-submit or Spark's defaults say, else local[*].",
+    ),
 ]
 Settings: TypeAlias = Annotated[
     list[str] | None,
@@ -385,7 +388,7 @@ def _run(
         if (error.name or "").partition(".")[0] not in ("pandas", "pyspark"):
             raise
         raise typer.BadParameter(
-            f"jobs need {error.name}, which is not installed: pip install 'pymosaic[spark]'"
+            f"jobs need {error.name}, which is not installed: pip install pandas 'pyspark>=4.0'"
         ) from None
     spark = open_session(master, chosen)
     try:

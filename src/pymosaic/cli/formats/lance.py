@@ -18,7 +18,7 @@ from pymosaic.lance import LanceFile, write_table
 
 __all__ = ["read", "write"]
 
-_ADVICE = "pip install 'pymosaic[lance]'"
+_ADVICE = "pip install pylance"
 
 
 class _LanceFileReader(TableReader):

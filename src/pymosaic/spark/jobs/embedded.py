@@ -39,6 +39,12 @@ def open_session(
         wanted.set(key, value)
     if master is not None:
         wanted.setMaster(master)
+    asked = master or wanted.get("spark.master")
+    # Spark would take whatever `python3` is, which need not have this package. A JVM that starts
+    # reads it once, before it can say where its tasks run.
+    own_python = "PYSPARK_PYTHON" not in os.environ and (asked or "local").startswith("local")
+    if own_python:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
     # Only a JVM, that of spark-submit or a new one, knows what was said elsewhere.
     SparkContext._ensure_initialized(conf=wanted)
     given = SparkConf()
@@ -47,10 +53,10 @@ def open_session(
         builder = builder.config(key, value)
     if given.get("spark.app.name", _UNNAMED) == _UNNAMED and not wanted.contains("spark.app.name"):
         builder = builder.appName("pymosaic")
-    chosen = master or given.get("spark.master", "local[*]") or "local[*]"
+    chosen = asked or given.get("spark.master") or "local[*]"
+    if own_python and not chosen.startswith("local"):
+        del os.environ["PYSPARK_PYTHON"]
     if chosen.startswith("local"):
-        # Spark would take whatever `python3` is, which need not have this package.
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         for key in ("spark.ui.showConsoleProgress", "spark.ui.enabled"):
             if not given.contains(key) and not wanted.contains(key):
                 builder = builder.config(key, "false")
