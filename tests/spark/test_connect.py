@@ -36,6 +36,7 @@ try:
     message = ""
 except Exception as error:
     message = str(error)
+long = narrow.selectExpr("id", "concat('f', id % 3) AS feature", "column_002 AS value")
 found = {
     "support": [support.push_down, list(support.reasons), support == again],
     "sum": full.agg(f.sum("column_003")).collect()[0][0],
@@ -47,6 +48,8 @@ found = {
     "jobs": [
         jobs.compact(spark, out, progress=lambda *state: None).files_after,
         jobs.verify(spark, out, source=narrow.selectExpr("id", "id % 2 AS odd")).ok,
+        jobs.pivot(spark, long, out + "-pivot", entity="id", feature="feature").columns,
+        jobs.profile(spark, out).columns,
     ],
 }
 print(json.dumps(found), file=open(out + ".json", "w"))
@@ -75,4 +78,4 @@ def test_results_are_right_and_columns_narrows(wide: Path, tmp_path: Path):
     assert sorted(found["filtered"]) == [[3, 6], [44, 88]]
     assert found["written"] == [[row, row % 2] for row in range(30)]
     assert "did you mean columns" in found["message"]
-    assert found["jobs"] == [2, True]
+    assert found["jobs"] == [2, True, 4, 2]
