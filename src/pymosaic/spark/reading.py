@@ -118,6 +118,8 @@ class BatchReader:
                 yield from self.read(pickle.loads(value).pieces)
 
     def _converted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if batch.schema.equals(self.target, check_metadata=True):
+            return batch
         found = dict(zip(batch.schema.names, batch.columns, strict=True))
         columns = [
             _cast(found.get(name), data_type, batch.num_rows)

@@ -127,6 +127,8 @@ def arrow_schema(schema: st.StructType) -> pa.Schema:
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The batch in a schema: timestamps come from Spark in the session's time zone."""
+    if batch.schema.equals(schema):
+        return batch
     columns = [
         column if column.type == data_type else column.cast(data_type)
         for column, data_type in zip(batch.columns, schema.types, strict=True)

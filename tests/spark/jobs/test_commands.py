@@ -86,14 +86,19 @@ SUBMITTED = """
 import json, sys
 from pymosaic.spark.jobs.embedded import open_session
 
-spark = open_session(settings={"spark.sql.shuffle.partitions": "3"})
+spark = open_session(settings={"spark.sql.shuffle.partitions": "3"} | json.loads(sys.argv[2]))
 names = ("master", "app.name", "sql.shuffle.partitions", "default.parallelism")
 with open(sys.argv[1], "w") as file:
     json.dump([spark.conf.get(f"spark.{name}") for name in names], file)
 """
 
 
-def test_what_spark_submit_says_counts(tmp_path):
+@pytest.mark.parametrize(
+    ("own", "master"),
+    [({}, "local[1]"), ({"spark.master": "local[2]"}, "local[2]")],
+    ids=["submitted", "own"],
+)
+def test_what_spark_submit_says_counts_unless_the_job_says_otherwise(tmp_path, own, master):
     script, answer = tmp_path / "script.py", tmp_path / "answer.json"
     script.write_text(SUBMITTED)
     settings = {
@@ -105,7 +110,7 @@ def test_what_spark_submit_says_counts(tmp_path):
     pairs = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     done = subprocess.run(
-        [submit, "--master", "local[1]", "--name", "mine", *pairs, script, answer],
+        [submit, "--master", "local[1]", "--name", "mine", *pairs, script, answer, json.dumps(own)],
         cwd=tmp_path,
         env=os.environ | {"SPARK_HOME": str(submit.parents[1]), "PYSPARK_PYTHON": sys.executable},
         stdin=subprocess.DEVNULL,
@@ -114,7 +119,7 @@ def test_what_spark_submit_says_counts(tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr[-6000:]
-    assert json.loads(answer.read_text()) == ["local[1]", "mine", "3", "5"]
+    assert json.loads(answer.read_text()) == [master, "mine", "3", "5"]
 
 
 def test_a_failure_in_spark_is_told_without_the_calls_of_the_jvm():
