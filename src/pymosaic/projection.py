@@ -6,33 +6,24 @@ only that run is scanned.
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from pymosaic.errors import ColumnNotFoundError, InvalidOptionError
+from pymosaic.suggestions import MAX_INDEXED_NAMES, NameIndex, quote
 
 __all__ = ["ColumnCatalog", "Positions", "resolve_columns"]
 
 Positions = npt.NDArray[np.int64]
 
 _GLOB_CHARACTER = re.compile(r"[*?\[]")
-# How much of a failed selection an error message tells.
+# How many entries of a failed selection an error message names.
 _SHOWN_ENTRIES = 5
-_SHOWN_COLUMNS = 3
-# Bounds on the work for that message: names looked at, names compared in full, and the length
-# to which they are compared.
-_SCANNED_COLUMNS = 200_000
-_COMPARED_COLUMNS = 100
-_COMPARED_CHARACTERS = 80
-_MESSAGE_CHARACTERS = 80
-# Above this share of differing characters, two names have nothing to do with each other.
-_MAX_DISTANCE = 0.6
 
 
 class ColumnCatalog(Protocol):
@@ -222,12 +213,9 @@ class _Scanner:
 def _describe(missing: list[str], num_entries: int, catalog: ColumnCatalog) -> str:
     """Word the error for entries that match nothing."""
     if not catalog.num_columns:
-        return f"{_quote(missing[0])} matches nothing, the file has no columns"
+        return f"{quote(missing[0])} matches nothing, the file has no columns"
     shown = missing[:_SHOWN_ENTRIES]
-    told = [
-        _quote(entry) + (f" (closest: {', '.join(map(_quote, close))})" if close else "")
-        for entry, close in zip(shown, _closest(shown, catalog), strict=True)
-    ]
+    told = _with_suggestions(shown, catalog)
     if len(missing) == 1:
         text = f"no column matches {told[0]}"
     else:
@@ -237,38 +225,21 @@ def _describe(missing: list[str], num_entries: int, catalog: ColumnCatalog) -> s
     return f"{text}; the file has {catalog.num_columns} columns"
 
 
-def _quote(name: str) -> str:
-    if len(name) > _MESSAGE_CHARACTERS:
-        name = name[: _MESSAGE_CHARACTERS - 1] + "…"
-    return repr(name)
-
-
-def _closest(entries: Sequence[str], catalog: ColumnCatalog) -> list[list[str]]:
-    """Find, for each entry, a few columns of similar name, the closest first."""
-    index: _PairIndex | None = None
-    result: list[list[str]] = []
+def _with_suggestions(entries: list[str], catalog: ColumnCatalog) -> list[str]:
+    """Add to each entry what columns of similar name there are."""
+    index: NameIndex | None = None
+    result: list[str] = []
     for entry in entries:
-        wanted = _GLOB_CHARACTER.sub("", entry).lower()[:_COMPARED_CHARACTERS]
-        if index is None or catalog.num_columns > _SCANNED_COLUMNS:
-            index = _PairIndex(_neighbours(entry, catalog))
-        ranked = sorted(_rank(wanted, name) for name in index.best(wanted))
-        result.append(
-            [name for distance, _, name in ranked[:_SHOWN_COLUMNS] if distance <= _MAX_DISTANCE]
-        )
+        if index is None or catalog.num_columns > MAX_INDEXED_NAMES:
+            index = NameIndex(_neighbours(entry, catalog))
+        result.append(quote(entry) + index.did_you_mean(_GLOB_CHARACTER.sub("", entry)))
     return result
-
-
-def _rank(wanted: str, name: str) -> tuple[float, bool, str]:
-    """Return what sorts names by likeness: of equally distant ones, exchanged letters go first."""
-    text = name.lower()[:_COMPARED_CHARACTERS]
-    distance = 1 - difflib.SequenceMatcher(None, text, wanted, autojunk=False).ratio()
-    return distance, sorted(text) != sorted(wanted), name
 
 
 def _neighbours(entry: str, catalog: ColumnCatalog) -> list[str]:
     """Names to compare an entry with: all, or those around its longest known prefix."""
     num_columns = catalog.num_columns
-    if num_columns <= _SCANNED_COLUMNS:
+    if num_columns <= MAX_INDEXED_NAMES:
         return catalog.names(0, num_columns)
     centre = 0
     shortest, longest = 0, len(entry)
@@ -280,43 +251,5 @@ def _neighbours(entry: str, catalog: ColumnCatalog) -> list[str]:
             shortest, centre = length, run[0]
         else:
             longest = length - 1
-    start = max(0, min(centre - _SCANNED_COLUMNS // 2, num_columns - _SCANNED_COLUMNS))
-    return catalog.names(start, start + _SCANNED_COLUMNS)
-
-
-class _PairIndex:
-    """Ranks many names by the pairs of neighbouring bytes they share with a text, case aside.
-
-    The pairs of all names stand in one array, so that they are looked up all at once.
-    """
-
-    def __init__(self, names: list[str]) -> None:
-        self._names = names
-        texts = [_ranked_text(name) for name in names]
-        self._lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        self._starts = np.cumsum(self._lengths) - self._lengths
-        self._pairs = _pairs(b"".join(texts) + b"\n")
-
-    def best(self, wanted: str) -> list[str]:
-        """Return the names that share most, if they are many; the best first."""
-        if len(self._names) <= _COMPARED_COLUMNS:
-            return self._names
-        text = _ranked_text(wanted)
-        is_wanted = np.zeros(1 << 16, np.bool_)
-        is_wanted[_pairs(text)] = True
-        shared = np.add.reduceat(is_wanted[self._pairs], self._starts, dtype=np.int64)
-        # What a name has besides makes it less like the text, but not as much as what it lacks.
-        score = shared - 0.3 * np.abs(self._lengths - len(text))
-        best = np.argpartition(-score, _COMPARED_COLUMNS)[:_COMPARED_COLUMNS]
-        return [self._names[index] for index in best[np.argsort(-score[best], kind="stable")]]
-
-
-def _ranked_text(name: str) -> bytes:
-    """Return the bytes of a name that count, with a mark at both ends so that ends match ends."""
-    return b"\n%b\n" % name.lower()[:_COMPARED_CHARACTERS].encode("utf-8", "surrogatepass")
-
-
-def _pairs(text: bytes) -> npt.NDArray[np.uint16]:
-    wide = np.frombuffer(text, np.uint8).astype(np.uint16)
-    pairs: npt.NDArray[np.uint16] = wide[:-1] << np.uint16(8) | wide[1:]
-    return pairs
+    start = max(0, min(centre - MAX_INDEXED_NAMES // 2, num_columns - MAX_INDEXED_NAMES))
+    return catalog.names(start, start + MAX_INDEXED_NAMES)

@@ -53,7 +53,7 @@ class TestRowsAndColumns:
 
     def test_an_unknown_column_is_named_with_what_is_close(self, base: Path) -> None:
         dataset = pymosaic.dataset(base)
-        with pytest.raises(pymosaic.ColumnNotFoundError, match=r"'texd' \(closest: 'text'"):
+        with pytest.raises(pymosaic.ColumnNotFoundError, match=r"'texd' \(did you mean 'text'"):
             dataset.scan(["texd"])
         with pytest.raises(pymosaic.ColumnNotFoundError, match="dai"):
             dataset.scan(filters=[("dai", "=", 1)])

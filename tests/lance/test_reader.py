@@ -103,7 +103,7 @@ def test_rows_that_are_none_are_refused(data: bytes, rows: object) -> None:
 
 def test_mistakes_get_an_answer_that_helps(data: bytes) -> None:
     with LanceFile(data) as file:
-        with pytest.raises(pymosaic.ColumnNotFoundError, match=r"'nmae' \(closest: 'name'\)"):
+        with pytest.raises(pymosaic.ColumnNotFoundError, match=r"'nmae' \(did you mean 'name'\?\)"):
             file.read(["nmae"])
         with pytest.raises(pymosaic.InvalidOptionError, match=r"write columns=\['id'\]"):
             file.read("id")

@@ -77,5 +77,5 @@ def test_results_are_right_and_columns_narrows(wide: Path, tmp_path: Path):
     assert found["narrow"] == [11, 30]
     assert sorted(found["filtered"]) == [[3, 6], [44, 88]]
     assert found["written"] == [[row, row % 2] for row in range(30)]
-    assert "did you mean columns" in found["message"]
+    assert "did you mean 'columns'" in found["message"]
     assert found["jobs"] == [2, True, 4, 2]

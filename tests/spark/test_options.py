@@ -33,7 +33,7 @@ def test_the_number_of_buckets_may_be_auto():
 
 
 def test_unknown_options_list_the_known():
-    with pytest.raises(InvalidOptionError, match="did you mean columns") as caught:
+    with pytest.raises(InvalidOptionError, match="did you mean 'columns'") as caught:
         SourceOptions.parse({"colums": "a"})
     assert all(name in str(caught.value) for name in KNOWN_OPTIONS)
 

@@ -166,7 +166,7 @@ def test_without_planning_in_the_driver_sparks_own_processes_do_it(other, wide, 
     assert rows_read(chosen) == 2
     assert frame.count() == 80
     assert frame.toArrow().num_columns == 300
-    with pytest.raises(Exception, match="did you mean columns"):
+    with pytest.raises(Exception, match="did you mean 'columns'"):
         other.read.format("mosaic").option("colums", "id").load(str(wide))
 
 

@@ -143,7 +143,7 @@ def test_damage_that_a_task_finds_is_named(spark, wide, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"colums": "id"}, "did you mean columns"),
+        ({"colums": "id"}, "did you mean 'columns'"),
         ({"columns": "nothing_*"}, "nothing_"),
         ({"filters": '[["id", "~", 1]]'}, "is no operator"),
     ],

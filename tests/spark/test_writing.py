@@ -148,7 +148,7 @@ def test_files_end_at_the_target_size(spark, base):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"compresion": "zstd"}, "did you mean compression"),
+        ({"compresion": "zstd"}, "did you mean 'compression'"),
         ({"targetFileBytes": "many"}, "targetFileBytes must be a number of bytes"),
         ({"numBuckets": "0"}, "num_buckets must be from 1"),
         ({"partitionBy": "nothing"}, "'nothing'"),

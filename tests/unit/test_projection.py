@@ -5,7 +5,7 @@ from bisect import bisect_left
 import numpy as np
 import pytest
 
-from pymosaic import projection
+from pymosaic import suggestions
 from pymosaic.errors import ColumnNotFoundError, InvalidOptionError
 from pymosaic.projection import ColumnCatalog, Positions, resolve_columns
 
@@ -188,7 +188,7 @@ def test_what_holds_no_strings_is_refused(columns: object, catalog: Catalog) -> 
 )
 def test_error_names_the_closest_columns(entry: str, closest: str, catalog: Catalog) -> None:
     message = failure([entry], catalog)
-    assert message.startswith(f"columns: no column matches {entry!r} (closest: {closest}")
+    assert message.startswith(f"columns: no column matches {entry!r} (did you mean {closest}")
     assert message.endswith("the file has 8 columns")
 
 
@@ -204,7 +204,7 @@ def test_error_for_a_file_without_columns() -> None:
 
 def test_error_counts_many_missing_names(catalog: Catalog) -> None:
     message = failure(["age", *(f"temp_{i}" for i in range(1000))], catalog)
-    assert message.startswith("columns: 1000 of 1001 entries match nothing: 'temp_0' (closest:")
+    assert message.startswith("columns: 1000 of 1001 entries match nothing: 'temp_0' (did you mean")
     assert "'temp_4'" in message
     assert "'temp_5'" not in message
     assert " and 995 more; " in message
@@ -238,13 +238,13 @@ def test_many_missing_names_are_not_each_compared_with_100_000(
     wide: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compared = []
-    rank = projection._rank
+    rank = suggestions._rank
 
     def counted(wanted: str, name: str) -> tuple[float, bool, str]:
         compared.append(name)
         return rank(wanted, name)
 
-    monkeypatch.setattr(projection, "_rank", counted)
+    monkeypatch.setattr(suggestions, "_rank", counted)
     wide.scanned.clear()
     failure([f"sensro_v_{i:05d}_{'long' * 20}" for i in range(10_000)], wide)
     assert 0 < len(compared) < 10_000
@@ -252,9 +252,9 @@ def test_many_missing_names_are_not_each_compared_with_100_000(
 
 
 def test_error_looks_near_the_prefix_in_a_huge_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pymosaic.projection._SCANNED_COLUMNS", 100)
+    monkeypatch.setattr("pymosaic.projection.MAX_INDEXED_NAMES", 100)
     catalog = Catalog([f"{letter}_{i:04d}" for letter in "abcdef" for i in range(1000)])
     assert "'d_0500'" in failure(["d_05O0"], catalog)
     assert catalog.scanned == [(3450, 3550)]
     assert "'f_0999'" in failure(["f_09999"], catalog)
-    assert "closest" in failure(["ä", "d_05O0"], catalog)
+    assert "did you mean" in failure(["ä", "d_05O0"], catalog)

@@ -32,6 +32,7 @@ from pymosaic.limits import Limits
 from pymosaic.pages.blocks import Integers, Memory
 from pymosaic.pages.nesting import leaf_names, merge
 from pymosaic.source import SourceLike, open_source
+from pymosaic.suggestions import did_you_mean, quote
 
 __all__ = ["LanceFile"]
 
@@ -359,10 +360,9 @@ def _empty_batch(num_rows: int, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _not_found(name: object, names: list[str]) -> str:
-    import difflib
-
     if not isinstance(name, str):
         return f"columns must hold names (str), got {name!r}"
-    close = difflib.get_close_matches(name, names[:100_000], 3)
-    hint = f" (closest: {', '.join(map(repr, close))})" if close else ""
-    return f"columns: no column is named {name!r}{hint}; the file has {len(names)} columns"
+    return (
+        f"columns: no column is named {quote(name)}{did_you_mean(name, names)}; "
+        f"the file has {len(names)} columns"
+    )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from pymosaic.errors import InvalidOptionError
+from pymosaic.suggestions import did_you_mean
 
 __all__ = ["KNOWN_OPTIONS", "MODE", "PUSHED", "TABLE", "SourceOptions"]
 
@@ -240,8 +240,7 @@ def _own(options: dict[str, tuple[str, str]]) -> Iterable[tuple[str, tuple[str, 
 
 
 def _unknown(key: str) -> InvalidOptionError:
-    close = get_close_matches(key.lower(), _BY_LOWER_CASE, 1)
-    hint = f" (did you mean {_BY_LOWER_CASE[close[0]][0]}?)" if close else ""
+    hint = did_you_mean(key, _READ | _WRITE, 1)
     return InvalidOptionError(
         f"the mosaic source has no option {key!r}{hint}; it has {', '.join(KNOWN_OPTIONS)}"
     )

@@ -69,5 +69,5 @@ def test_a_damaged_file_fails_the_job_and_changes_nothing(spark, base, tmp_path)
     with pytest.raises(Exception, match=r"2\.mosaic"):
         compact(spark, base, min_row_group_bytes=0, verify=True)
     assert sorted(pymosaic.dataset(base).files) == before
-    with pytest.raises(pymosaic.InvalidOptionError, match="did you mean compressionLevel"):
+    with pytest.raises(pymosaic.InvalidOptionError, match="did you mean 'compressionLevel'"):
         compact(spark, base, compresionLevel=3)

@@ -94,7 +94,7 @@ def test_csv_json_orc_and_tables_are_read(spark, base, tmp_path):
         ({"partition_by": ["day", "day"]}, "partition_by names a column twice"),
         ({"mode": "replace"}, "mode must be one of"),
         ({"partitions": 0}, "partitions must be from 1"),
-        ({"numBukets": 5}, "did you mean numBuckets"),
+        ({"numBukets": 5}, "did you mean 'numBuckets'"),
     ],
 )
 def test_mistakes_are_refused_and_leave_no_trace(spark, base, parquet, options, message):

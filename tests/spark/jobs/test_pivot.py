@@ -166,7 +166,7 @@ def test_a_policy_for_each_column_of_values(spark, base):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"entity": "entitty"}, "entity: .* no columns named 'entitty'; did you mean 'entity'"),
+        ({"entity": "entitty"}, "entity: .* no columns named 'entitty' \\(did you mean 'entity'"),
         ({"values": []}, "no column that could hold values"),
         ({"values": ["feature"]}, "'feature' cannot be of two uses"),
         ({"duplicates": "median"}, "duplicates must be one of error, first"),
@@ -174,7 +174,7 @@ def test_a_policy_for_each_column_of_values(spark, base):
         ({"duplicates": "sum", "values": ["entity"], "entity": "seen"}, "is for numbers"),
         ({"column_names": "x"}, "column_names must hold {feature}"),
         ({"mode": "replace"}, "mode must be one of"),
-        ({"compresion": "zstd"}, "did you mean compression"),
+        ({"compresion": "zstd"}, "did you mean 'compression'"),
         ({"partitions": 0}, "partitions must be from 1"),
     ],
 )

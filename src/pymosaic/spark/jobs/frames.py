@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeAlias
 
 from pymosaic.errors import InvalidOptionError
 from pymosaic.spark.api import option_text, read
+from pymosaic.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -113,8 +113,7 @@ def check_columns(
         count = columns.count(name)
         if count == 1:
             continue
-        near = get_close_matches(name, columns, 1)
-        hint = f"; did you mean {near[0]!r}?" if near and not count else ""
+        hint = "" if count else did_you_mean(name, columns)
         raise InvalidOptionError(
             f"{option}: the {what} has {count or 'no'} columns named {name!r}{hint}"
         )
