@@ -15,12 +15,12 @@ __all__ = ["MODULES", "run_examples"]
 MODULES = (
     "pymosaic.spark.api",
     "pymosaic.spark.session",
-    "pymosaic.spark.jobs.assembling",
-    "pymosaic.spark.jobs.compacting",
-    "pymosaic.spark.jobs.converting",
-    "pymosaic.spark.jobs.pivoting",
-    "pymosaic.spark.jobs.profiling",
-    "pymosaic.spark.jobs.verifying",
+    "pymosaic.spark.jobs.assemble",
+    "pymosaic.spark.jobs.compact",
+    "pymosaic.spark.jobs.convert",
+    "pymosaic.spark.jobs.pivot",
+    "pymosaic.spark.jobs.profile",
+    "pymosaic.spark.jobs.verify",
 )
 
 

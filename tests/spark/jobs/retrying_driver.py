@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import pymosaic
-from pymosaic.spark.jobs.embedded import open_session
+from pymosaic.spark.jobs.session import open_session
 from pymosaic.spark.jobs.tasks import Watch
 from pymosaic.spark.jobs.writing import Transformation, Written, open_writer, write_by_tasks
 

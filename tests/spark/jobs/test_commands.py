@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +14,7 @@ import pytest
 
 import pymosaic
 from pymosaic.cli.application import _without_stack, run
-from pymosaic.spark.jobs import embedded
+from pymosaic.spark.jobs import session
 
 LONG = pa.table({"id": [1, 1, 2], "name": ["x", "y", "x"], "value": [1.5, 2.5, 3.5]})
 
@@ -29,10 +28,7 @@ def long(tmp_path) -> Path:
 @pytest.fixture
 def command(spark, monkeypatch, capfdbinary):
     """Runs a command in the session that there is, which stays."""
-    # Once imported, the modules that spark-submit starts stand in the package where functions do.
-    for name in ("assemble", "compact", "convert", "pivot", "profile", "verify"):
-        import_module(f"pymosaic.spark.jobs.{name}")
-    monkeypatch.setattr(embedded, "open_session", lambda master, settings: spark)
+    monkeypatch.setattr(session, "open_session", lambda master, settings: spark)
     monkeypatch.setattr(type(spark), "stop", lambda self: None)
 
     def call(*arguments: object) -> tuple[int, str, str]:
@@ -84,7 +80,7 @@ def test_mistakes_are_told_in_a_line(command, long, tmp_path):
 
 SUBMITTED = """
 import json, sys
-from pymosaic.spark.jobs.embedded import open_session
+from pymosaic.spark.jobs.session import open_session
 
 spark = open_session(settings={"spark.sql.shuffle.partitions": "3"} | json.loads(sys.argv[2]))
 names = ("master", "app.name", "sql.shuffle.partitions", "default.parallelism")
@@ -131,10 +127,10 @@ def test_a_failure_in_spark_is_told_without_the_calls_of_the_jvm():
     assert _without_stack(caused) == "Task failed: java.io.IOException: No space left"
 
 
-def test_a_module_runs_on_an_embedded_spark(long, tmp_path):
+def test_one_module_starts_any_job_on_an_embedded_spark(long, tmp_path):
     """As a file, which is how spark-submit starts it."""
-    module = Path(pymosaic.__file__).parent / "spark" / "jobs" / "pivot.py"
-    arguments = [long, tmp_path / "wide", "--entity", "id", "--feature", "name", "--json"]
+    module = Path(pymosaic.__file__).parent / "spark" / "jobs" / "__main__.py"
+    arguments = ["pivot", long, tmp_path / "wide", "--entity", "id", "--feature", "name", "--json"]
     settings = ["--master", "local[1]", "--conf", "spark.driver.bindAddress=127.0.0.1"]
     environment = {key: value for key, value in os.environ.items() if key != "PYSPARK_PYTHON"}
     done = subprocess.run(

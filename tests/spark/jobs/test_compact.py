@@ -1,13 +1,14 @@
 """Compact: the same rows in fewer files, one commit, conflicts."""
 
 import json
+import sys
 
 import pyarrow as pa
 import pytest
 
 import pymosaic
 from pymosaic.dataset.compact import plan_compaction
-from pymosaic.spark.jobs import compact, compacting
+from pymosaic.spark.jobs import compact
 
 TABLE = pa.table({"n": range(40), "text": [f"row {x}" for x in range(40)]})
 
@@ -54,7 +55,7 @@ def test_files_that_another_job_replaces_are_left_to_it(spark, base, monkeypatch
         pymosaic.compact(base, min_row_group_bytes=0)
         return planned
 
-    monkeypatch.setattr(compacting, "plan_compaction", plan_then_replace)
+    monkeypatch.setattr(sys.modules[compact.__module__], "plan_compaction", plan_then_replace)
     report = compact(spark, base, min_row_group_bytes=0)
     assert (report.conflicts, report.files) == (8, 0)
     assert numbers(base) == list(range(40))

@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 import pymosaic
 import pymosaic.spark
 from pymosaic.spark.jobs import PivotReport, pivot
-from pymosaic.spark.jobs.runs import chunks
+from pymosaic.spark.jobs.entity_chunks import chunks
 
 LONG = "entity string, feature string, value double, seen int"
 ROWS = [

@@ -1,12 +1,164 @@
-"""``python -m pymosaic.spark.jobs.compact``, or ``spark-submit`` of this file; see ``--help``."""
+"""Compaction spread over executors: groups planned on the driver, one commit."""
+
+from __future__ import annotations
 
 import os
-import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-if __name__ == "__main__":
-    # Started as a file, its neighbours must not stand in the way of modules of the same name.
-    here = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [path for path in sys.path if os.path.abspath(path or os.curdir) != here]
-    from pymosaic.spark.jobs.launch import launch
+from pymosaic.dataset.commit import WriteJob
+from pymosaic.dataset.compact import MIN_ROW_GROUP_BYTES, compact_group, plan_compaction
+from pymosaic.dataset.rolling import TARGET_FILE_BYTES, WrittenFile
+from pymosaic.dataset.storage import Storage, open_storage
+from pymosaic.errors import CommitConflictError
+from pymosaic.progress import Progress
+from pymosaic.reader import MosaicFile
+from pymosaic.spark.jobs.report import JobReport, Stopwatch
+from pymosaic.spark.jobs.tasks import Watch, map_items
+from pymosaic.spark.options import SourceOptions
 
-    launch("compact")
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from pymosaic.dataset.compaction_plan import CompactionGroup
+
+__all__ = ["CompactReport", "compact"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactReport(JobReport):
+    """What a compaction has made of files.
+
+    Parameters
+    ----------
+    files_before, files_after : int
+        Of the dataset.
+    files_copied, files_reencoded : int
+        Files that became part of others by copying their bytes, and by writing them anew.
+    conflicts : int
+        Files that another job replaced meanwhile; then nothing was changed.
+    """
+
+    files_before: int
+    files_after: int
+    files_copied: int
+    files_reencoded: int
+    conflicts: int
+
+
+def compact(
+    spark: SparkSession,
+    target: str | os.PathLike[str],
+    *,
+    target_file_bytes: int = TARGET_FILE_BYTES,
+    min_row_group_bytes: int = MIN_ROW_GROUP_BYTES,
+    verify: bool = False,
+    progress: Progress | None = None,
+    **options: object,
+) -> CompactReport:
+    """Make few large files of a dataset's many small ones, as :func:`pymosaic.compact` does.
+
+    Which files become one is decided on the driver; each group is a task, which copies bytes where
+    schemas are the same. All of it is published in one step: readers see the dataset as it was,
+    or as it is afterwards. If another job has replaced some of the files meanwhile, nothing is
+    changed and the report counts ``conflicts``.
+
+    Parameters
+    ----------
+    spark : pyspark.sql.SparkSession
+        The session.
+    target : str or path-like
+        The dataset's directory.
+    target_file_bytes, min_row_group_bytes, verify
+        As for :func:`pymosaic.compact`.
+    progress : callable, optional
+        Called with tasks done, tasks in all and ``"tasks"``.
+    **options
+        For what is written anew, by their names in Spark: ``compressionLevel=9``; and
+        ``storage.*``.
+
+    Returns
+    -------
+    CompactReport
+
+    Examples
+    --------
+    >>> import pymosaic.spark
+    >>> from pymosaic.spark import jobs
+    >>> pymosaic.spark.write(spark.range(12, numPartitions=3), "small")
+    >>> report = jobs.compact(spark, "small")
+    >>> report.files_before, report.files_after
+    (3, 1)
+    """
+    from pymosaic.spark.api import option_text
+    from pymosaic.spark.storage import locate
+
+    stopwatch = Stopwatch()
+    parsed = SourceOptions.parse({key: option_text(value) for key, value in options.items()})
+    [base], filesystem = locate([os.fspath(target)], parsed.storage)
+    storage = open_storage(base, filesystem)
+    num_files, groups = plan_compaction(
+        storage,
+        target_file_bytes=target_file_bytes,
+        min_row_group_bytes=min_row_group_bytes,
+        **parsed.writer,
+    )
+    watch = Watch(spark, progress)
+    written: list[WrittenFile] = []
+    removes = [path for group in groups for path in group.files]
+    conflicts = 0
+    if groups:
+        job = WriteJob.start(storage, mode="append")
+        settings = {"target_file_bytes": target_file_bytes, "verify": verify}
+        work = _work(job, settings | parsed.writer)
+        try:
+            messages = map_items(watch, spark, groups, work)
+            if any(message is None for message in messages):
+                raise CommitConflictError(f"{storage.name}: another job has replaced files")
+            written = [file for message in messages for file in message or ()]
+            job.commit((file.staged for file in written), removes)
+        except CommitConflictError:
+            job.abort()
+            written, groups, conflicts = [], [], len(removes)
+        except BaseException:
+            job.abort()
+            raise
+    watch.finish()
+    copied = [group for group in groups if group.copies]
+    replaced = sum(len(group.files) for group in groups)
+    return CompactReport(
+        job="compact",
+        rows=sum(file.rows for file in written),
+        columns=_num_columns(storage, written),
+        files=len(written),
+        bytes_in=sum(group.num_bytes for group in groups),
+        bytes_out=sum(file.bytes for file in written),
+        seconds=stopwatch.seconds,
+        files_before=num_files,
+        files_after=num_files - replaced + len(written),
+        files_copied=sum(len(group.files) for group in copied),
+        files_reencoded=replaced - sum(len(group.files) for group in copied),
+        conflicts=conflicts,
+    )
+
+
+def _work(
+    job: WriteJob, options: dict[str, Any]
+) -> Callable[[CompactionGroup, str], list[WrittenFile] | None]:
+    def work(group: CompactionGroup, name: str) -> list[WrittenFile] | None:
+        try:
+            return compact_group(job, group, name, **options)
+        except FileNotFoundError:
+            return None  # another job has replaced them
+
+    return work
+
+
+def _num_columns(storage: Storage, written: list[WrittenFile]) -> int:
+    if not written:
+        return 0
+    path = storage.full_path(written[0].staged.final_path)
+    with MosaicFile(path, filesystem=storage.filesystem) as file:
+        return file.num_columns

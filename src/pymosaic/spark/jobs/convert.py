@@ -1,12 +1,177 @@
-"""``python -m pymosaic.spark.jobs.convert``, or ``spark-submit`` of this file; see ``--help``."""
+"""Whatever Spark reads, to Mosaic; and Mosaic to whatever Spark writes."""
+
+from __future__ import annotations
 
 import os
-import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-if __name__ == "__main__":
-    # Started as a file, its neighbours must not stand in the way of modules of the same name.
-    here = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [path for path in sys.path if os.path.abspath(path or os.curdir) != here]
-    from pymosaic.spark.jobs.launch import launch
+from pymosaic.errors import InvalidOptionError
+from pymosaic.options import check_int
+from pymosaic.progress import Progress
+from pymosaic.spark.api import MODES, option_text
+from pymosaic.spark.jobs.frames import Source, check_columns, column, load, names_of
+from pymosaic.spark.jobs.report import JobReport, Stopwatch
+from pymosaic.spark.jobs.tasks import Watch
+from pymosaic.spark.jobs.writing import Written, open_writer, write_by_tasks
 
-    launch("convert")
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["ConvertReport", "convert"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConvertReport(JobReport):
+    """What a conversion has made, and in which format."""
+
+    format: str
+
+
+def convert(
+    spark: SparkSession,
+    source: Source,
+    target: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    read_options: Mapping[str, object] | None = None,
+    target_format: str = "mosaic",
+    mode: str = "error",
+    partition_by: str | Sequence[str] | None = None,
+    cluster_by: str | Sequence[str] | None = None,
+    partitions: int | None = None,
+    progress: Progress | None = None,
+    **options: object,
+) -> ConvertReport:
+    """Write what Spark reads as Mosaic files, or Mosaic files as what Spark writes.
+
+    Parameters
+    ----------
+    spark : pyspark.sql.SparkSession
+        The session.
+    source : DataFrame, str or path-like
+        What to convert: a DataFrame, a path, or with ``format="table"`` the name of a table.
+    target : str or path-like
+        Directory of the files.
+    format : str, optional
+        Of the source; by default what its extension, or that of its files, tells.
+    read_options : mapping, optional
+        Of the reader, by their names in Spark; ``{"columns": "id,temp_*"}`` narrows Mosaic files.
+    target_format : str
+        ``"mosaic"``, or any format that Spark writes.
+    mode : {"error", "append", "overwrite", "ignore"}
+        What to do if there are files.
+    partition_by : str or list of str, optional
+        Columns that become ``key=value`` directories.
+    cluster_by : str or list of str, optional
+        Sort the whole by these: each file holds a range of them, and filters on them skip files
+        and row groups. Mosaic files get statistics of these columns.
+    partitions : int, optional
+        Tasks that write; by default as many as read, or with ``cluster_by`` as Spark's setting
+        ``spark.sql.shuffle.partitions`` says.
+    progress : callable, optional
+        Called with tasks done, tasks in all and ``"tasks"``.
+    **options
+        Of the writer, by their names in Spark: ``compressionLevel=9``.
+
+    Returns
+    -------
+    ConvertReport
+        ``rows`` and ``bytes_in`` are known of conversions to Mosaic; of others, ``rows`` are those
+        of the source and ``bytes_in`` is 0.
+
+    Examples
+    --------
+    >>> from pymosaic.spark import jobs
+    >>> spark.range(100).write.parquet("ids.parquet")
+    >>> jobs.convert(spark, "ids.parquet", "ids", cluster_by="id", compressionLevel=3).rows
+    100
+    """
+    from pymosaic.spark.session import enable
+
+    stopwatch = Stopwatch()
+    if mode not in MODES:
+        raise InvalidOptionError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
+    enable(spark)
+    frame = load(spark, source, format, read_options)
+    keys = names_of("cluster_by", cluster_by)
+    directories = names_of("partition_by", partition_by)
+    check_columns(frame, "cluster_by", keys)
+    check_columns(frame, "partition_by", directories)
+    frame = _arranged(frame, keys, directories, partitions)
+    watch = Watch(spark, progress)
+    if target_format == "mosaic":
+        if keys:
+            options.setdefault("statistics", [key for key in keys if key not in directories])
+        writer = open_writer(
+            target, frame.schema, mode=mode, partition_by=directories or None, options=options
+        )
+        written = write_by_tasks(watch, frame, writer, lambda batches: batches)
+    else:
+        written = _write_otherwise(
+            watch, frame, os.fspath(target), target_format, mode, directories, options
+        )
+    watch.finish()
+    return ConvertReport(
+        job="convert",
+        rows=written.rows,
+        columns=len(frame.columns),
+        files=written.files,
+        bytes_in=written.bytes_in,
+        bytes_out=written.bytes_out,
+        seconds=stopwatch.seconds,
+        format=target_format,
+    )
+
+
+def _arranged(
+    frame: DataFrame,
+    keys: tuple[str, ...],
+    directories: tuple[str, ...],
+    partitions: int | None,
+) -> DataFrame:
+    if partitions is not None:
+        check_int("partitions", partitions, 1, 1 << 20)
+    order = [column(name) for name in (*directories, *(x for x in keys if x not in directories))]
+    if keys:
+        ranged = (
+            frame.repartitionByRange(*order)
+            if partitions is None
+            else frame.repartitionByRange(partitions, *order)
+        )
+        return ranged.sortWithinPartitions(*order)
+    return frame if partitions is None else frame.repartition(partitions)
+
+
+def _write_otherwise(
+    watch: Watch,
+    frame: DataFrame,
+    target: str,
+    target_format: str,
+    mode: str,
+    directories: tuple[str, ...],
+    options: Mapping[str, object],
+) -> Written:
+    """By Spark's own writer; what it made is counted by looking at it."""
+    before = _sizes(target)
+    if mode == "ignore" and before:
+        return Written()
+    writer = frame.write.format(target_format).mode(mode)
+    writer = writer.options(**{key: option_text(value) for key, value in options.items()})
+    if directories:
+        writer = writer.partitionBy(*directories)
+    watch.run(lambda: writer.save(target))
+    made = {path: size for path, size in _sizes(target).items() if path not in before}
+    rows = watch.run(frame.count)
+    return Written(rows=rows, files=len(made), bytes_out=sum(made.values()))
+
+
+def _sizes(target: str) -> dict[str, int]:
+    from pymosaic.dataset.records import is_hidden
+    from pymosaic.dataset.storage import open_storage
+    from pymosaic.spark.storage import locate
+
+    [base], filesystem = locate([target], {})
+    entries = open_storage(base, filesystem).list_files()
+    return {entry.path: entry.size for entry in entries if not is_hidden(entry.path)}

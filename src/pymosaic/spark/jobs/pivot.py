@@ -1,12 +1,462 @@
-"""``python -m pymosaic.spark.jobs.pivot``, or ``spark-submit`` of this file; see ``--help``."""
+"""The job that makes wide tables: long rows to one row for each entity, 10,000 columns and more.
+
+::
+
+    long rows ─► columns and their types      one aggregate by feature
+              ─► shuffle by entity, sorted     a few columns wide, whatever the result's width
+              ─► in each task: chunks of whole entities ─► wide Arrow batches ─► Mosaic files
+              ─► one commit
+
+No plan of Spark's has the wide columns; only the tasks do, as Arrow arrays.
+"""
+
+from __future__ import annotations
 
 import os
-import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-if __name__ == "__main__":
-    # Started as a file, its neighbours must not stand in the way of modules of the same name.
-    here = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [path for path in sys.path if os.path.abspath(path or os.curdir) != here]
-    from pymosaic.spark.jobs.launch import launch
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
-    launch("pivot")
+from pymosaic.errors import InvalidDataError, InvalidOptionError
+from pymosaic.options import check_int
+from pymosaic.progress import Progress
+from pymosaic.spark.jobs.entity_chunks import Chunk, chunks
+from pymosaic.spark.jobs.frames import Source, check_columns, column, load, names_of
+from pymosaic.spark.jobs.report import JobReport, Stopwatch
+from pymosaic.spark.jobs.tasks import Watch
+from pymosaic.spark.jobs.writing import open_writer, write_by_tasks
+from pymosaic.spark.types import conform
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["PivotReport", "check_keys", "default_partitions", "pivot"]
+
+# What is made of the non-null values of one cell, in Spark's SQL.
+_POLICIES = {
+    "error": (
+        "CASE WHEN count({value}) <= 1 THEN any_value({value}, true) "
+        "ELSE raise_error('several values of one feature for one entity') END"
+    ),
+    "first": "min_by({value}, struct({order}{value})) FILTER (WHERE {value} IS NOT NULL)",
+    "last": "max_by({value}, struct({order}{value})) FILTER (WHERE {value} IS NOT NULL)",
+    "min": "min({value})",
+    "max": "max({value})",
+    "sum": "sum({value})",
+    "mean": "avg({value})",
+}
+_NEED_NUMBERS = ("sum", "mean")
+_NEED_ORDER = ("first", "last")
+_ROWS_PER_PARTITION = 4_000_000
+_LEAST_ROWS_PER_PARTITION = 50_000
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PivotReport(JobReport):
+    """What a pivot has made; ``rows_in`` are long rows, ``features`` their different names."""
+
+    rows_in: int
+    features: int
+
+
+def pivot(
+    spark: SparkSession,
+    source: Source,
+    target: str | os.PathLike[str],
+    *,
+    entity: str | Sequence[str],
+    feature: str,
+    values: str | Sequence[str] | None = None,
+    column_names: str = "{feature}",
+    duplicates: str | Mapping[str, str] = "error",
+    order_by: str | Sequence[str] | None = None,
+    mode: str = "error",
+    partition_by: str | Sequence[str] | None = None,
+    partitions: int | None = None,
+    format: str | None = None,
+    read_options: Mapping[str, object] | None = None,
+    progress: Progress | None = None,
+    **options: object,
+) -> PivotReport:
+    """Make one wide row of the long rows of each entity, and write them as Mosaic files.
+
+    Columns are those of ``entity``, then one for each feature, in the order of their names. Rows
+    with a null value, or none for a feature, leave null; an entity with nothing but nulls has its
+    row. Null in a column of ``entity`` is a value like any other, as in GROUP BY. In each file,
+    rows are sorted by entity.
+
+    Parameters
+    ----------
+    spark : pyspark.sql.SparkSession
+        The session.
+    source : DataFrame, str or path-like
+        The long rows; a path or table as Spark reads it.
+    target : str or path-like
+        The dataset's directory.
+    entity : str or list of str
+        Columns that tell what a row is about.
+    feature : str
+        The column that names features; other types than strings as Spark casts them.
+    values : str or list of str, optional
+        Columns that hold values, of any types that can be stored; all others by default. A feature
+        takes its type from the one that it has values in; one without any from the first.
+    column_names : str
+        How columns are named. With several columns of ``values`` in which one feature has values,
+        ``"{feature}_{value}"`` makes a column for each; otherwise that is an error.
+    duplicates : str or dict, optional
+        What becomes of several non-null values in one cell; nulls never count.
+
+        - ``"error"``: :class:`pymosaic.InvalidDataError` that names one of them.
+        - ``"first"``, ``"last"``: in the order of ``order_by``, nulls first; of rows that tie in
+          it, that with the smallest (for last: largest) value.
+        - ``"min"``, ``"max"``: in Spark's order, where NaN is larger than all numbers.
+        - ``"sum"``, ``"mean"``: as Spark's, types included: integers sum to bigint, and overflow
+          is an error; means are double, or decimals of four more digits.
+
+        As a dict, one policy for each column of ``values``.
+    order_by : str or list of str, optional
+        Columns that ``"first"`` and ``"last"`` go by.
+    mode : {"error", "append", "overwrite", "ignore"}
+        What to do if there are files.
+    partition_by : str or list of str, optional
+        Columns that become ``key=value`` directories.
+    partitions : int, optional
+        Tasks to spread the entities over; by default one for 4 million long rows, and as many as
+        can run at once if there is enough for them to do.
+    format, read_options
+        How to read a path, see :func:`pymosaic.spark.jobs.convert`.
+    progress : callable, optional
+        Called with tasks done, tasks in all and ``"tasks"``.
+    **options
+        Of the `mosaic` source, by their names in Spark: ``compressionLevel=9``.
+
+    Returns
+    -------
+    PivotReport
+
+    Examples
+    --------
+    >>> from pymosaic.spark import jobs
+    >>> rows = [("ann", "height", 1.68), ("ann", "weight", 60.0), ("bob", "height", 1.81)]
+    >>> long = spark.createDataFrame(rows, "person string, feature string, value double")
+    >>> report = jobs.pivot(spark, long, "people", entity="person", feature="feature")
+    >>> report.rows, report.columns
+    (2, 3)
+    >>> spark.read.format("mosaic").load("people").orderBy("person").show()
+    +------+------+------+
+    |person|height|weight|
+    +------+------+------+
+    |   ann|  1.68|  60.0|
+    |   bob|  1.81|  NULL|
+    +------+------+------+
+    """
+    from pymosaic.spark.session import enable
+
+    stopwatch = Stopwatch()
+    enable(spark)
+    frame = load(spark, source, format, read_options)
+    names = _Names.check(frame, entity, feature, values, order_by, duplicates)
+    watch = Watch(spark, progress)
+    long = names.select(frame)
+    found = watch.run(lambda: _find_features(long, len(names.values)))
+    if partitions is None:
+        partitions = default_partitions(spark, found.num_rows)
+    check_int("partitions", partitions, 1, 1 << 20)
+    keys = [f"key_{place}" for place in range(len(names.entity))]
+    shuffled = names.aggregate(long.repartition(partitions, *keys), keys)
+    plan = _plan(names, shuffled, found, column_names)
+    from pymosaic.spark.types import spark_schema
+
+    writer = open_writer(
+        target,
+        spark_schema(plan.schema),
+        mode=mode,
+        partition_by=names_of("partition_by", partition_by) or None,
+        options=options,
+    )
+    written = write_by_tasks(watch, shuffled.sortWithinPartitions(*keys), writer, plan.assemble)
+    watch.finish()
+    return PivotReport(
+        job="pivot",
+        rows=written.rows,
+        columns=len(plan.schema),
+        files=written.files,
+        bytes_in=written.bytes_in,
+        bytes_out=written.bytes_out,
+        seconds=stopwatch.seconds,
+        rows_in=found.num_rows,
+        features=len(found.counts),
+    )
+
+
+def default_partitions(spark: SparkSession, num_rows: int) -> int:
+    """Over how many tasks to spread rows that are shuffled by their keys."""
+    context = getattr(spark, "sparkContext", None) if hasattr(spark, "_jsparkSession") else None
+    parallel = context.defaultParallelism if context is not None else 8
+    busy = min(parallel, num_rows // _LEAST_ROWS_PER_PARTITION)
+    return max(1, busy, -(-num_rows // _ROWS_PER_PARTITION))
+
+
+def check_keys(frame: DataFrame, option: str, names: Sequence[str]) -> None:
+    """Refuse keys that cannot be compared."""
+    for name in names:
+        text = frame.schema.fields[frame.columns.index(name)].dataType.simpleString()
+        if text.startswith(("array", "map", "struct", "variant")):
+            raise InvalidOptionError(f"{option}: column {name!r} of type {text} cannot be a key")
+
+
+@dataclass(frozen=True, slots=True)
+class _Features:
+    """Long rows in all, and for each feature how many values each value column has."""
+
+    num_rows: int
+    counts: dict[str, tuple[int, ...]]
+
+
+def _find_features(long: DataFrame, num_values: int) -> _Features:
+    from pyspark.sql import functions as f
+
+    counts = [f.count(f"value_{place}").alias(f"count_{place}") for place in range(num_values)]
+    totals = [f.count(f.lit(1)).alias("rows"), *counts]
+    # As Arrow: a Row for each of 10,000 features takes long.
+    table = long.groupBy("feature").agg(*totals).toArrow()
+    features, rows, *values = table.to_pydict().values()
+    if None in features:
+        nameless = rows[features.index(None)]
+        raise InvalidDataError(f"{nameless} rows have no feature: their feature's name is null")
+    found = dict(zip(features, zip(*values, strict=True), strict=True))
+    num_rows = sum(rows)
+    return _Features(num_rows, {name: found[name] for name in sorted(found)})
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The columns of the long rows, by their use."""
+
+    entity: tuple[str, ...]
+    feature: str
+    values: tuple[str, ...]
+    order_by: tuple[str, ...]
+    policies: tuple[str, ...]
+
+    @classmethod
+    def check(
+        cls, frame: DataFrame, entity: Any, feature: str, values: Any, order_by: Any, policies: Any
+    ) -> _Names:
+        """Refuse what cannot be, before anything is read."""
+        keys = names_of("entity", entity)
+        order = names_of("order_by", order_by)
+        if not keys:
+            raise InvalidOptionError("entity must name at least one column")
+        if values is None:
+            chosen = tuple(x for x in frame.columns if x not in (*keys, feature, *order))
+        else:
+            chosen = names_of("values", values)
+        if not chosen:
+            raise InvalidOptionError("values: there is no column that could hold values")
+        for option, group in (
+            ("entity", keys),
+            ("feature", (feature,)),
+            ("values", chosen),
+            ("order_by", order),
+        ):
+            check_columns(frame, option, group)
+        if twice := {feature, *keys} & set(chosen) | {feature} & set(keys):
+            raise InvalidOptionError(f"column {twice.pop()!r} cannot be of two uses")
+        check_keys(frame, "entity", keys)
+        names = cls(keys, feature, chosen, order, _policies(policies, chosen))
+        names._check_types(frame)
+        return names
+
+    def _check_types(self, frame: DataFrame) -> None:
+        from pyspark.sql.types import NumericType, StructType
+
+        from pymosaic.spark.types import check_storable
+
+        fields = dict(zip(frame.columns, frame.schema.fields, strict=True))
+        check_storable(StructType([fields[name] for name in (*self.entity, *self.values)]))
+        for name, policy in zip(self.values, self.policies, strict=True):
+            data_type = fields[name].dataType
+            text = data_type.simpleString()
+            if policy in _NEED_NUMBERS and not isinstance(data_type, NumericType):
+                raise InvalidOptionError(
+                    f"duplicates={policy!r} is for numbers, but values column {name!r} is of type "
+                    f"{text}; give a policy for each: {{{name!r}: 'last', …}}"
+                )
+            if policy != "error" and text.startswith("map"):
+                raise InvalidOptionError(
+                    f"duplicates={policy!r}: maps of column {name!r} have no order"
+                )
+            if policy in _NEED_ORDER and not self.order_by:
+                raise InvalidOptionError(
+                    f"duplicates={policy!r} needs order_by: rows have no order in Spark"
+                )
+
+    def select(self, frame: DataFrame) -> DataFrame:
+        """The rows, their columns named by their use."""
+        groups = {"key": self.entity, "value": self.values, "order": self.order_by}
+        if not set(self.policies) & set(_NEED_ORDER):
+            groups["order"] = ()
+        chosen = {
+            use: [column(name).alias(f"{use}_{place}") for place, name in enumerate(names)]
+            for use, names in groups.items()
+        }
+        feature = column(self.feature).cast("string").alias("feature")
+        return frame.select(*chosen["key"], feature, *chosen["value"], *chosen["order"])
+
+    def aggregate(self, long: DataFrame, keys: list[str]) -> DataFrame:
+        """One row for each cell, where a policy makes one of several; no other shuffle."""
+        from pyspark.sql import functions as f
+
+        if set(self.policies) == {"error"}:
+            return long
+        order = "".join(f"order_{place}, " for place in range(len(self.order_by)))
+        made = [
+            f.expr(_POLICIES[policy].format(value=f"value_{place}", order=order)).alias(
+                f"value_{place}"
+            )
+            for place, policy in enumerate(self.policies)
+        ]
+        return long.groupBy(*keys, "feature").agg(*made)
+
+
+def _policies(given: Any, values: tuple[str, ...]) -> tuple[str, ...]:
+    if isinstance(given, Mapping):
+        if unknown := set(given) - set(values):
+            raise InvalidOptionError(f"duplicates: {unknown.pop()!r} is none of {list(values)}")
+        chosen = tuple(given.get(name, "error") for name in values)
+    else:
+        chosen = (given,) * len(values)
+    for policy in chosen:
+        if policy not in _POLICIES:
+            raise InvalidOptionError(
+                f"duplicates must be one of {', '.join(_POLICIES)}, got {policy!r}"
+            )
+    return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The features whose values are in one value column, and where their columns are."""
+
+    features: pa.Array
+    places: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What tasks need: the schema of the long rows and the wide ones, and what goes where."""
+
+    long_schema: pa.Schema
+    schema: pa.Schema
+    num_keys: int
+    parts: tuple[_Part, ...]
+    names: _Names
+
+    def assemble(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Wide batches of long rows that are sorted by entity."""
+        conformed = (conform(batch, self.long_schema) for batch in batches)
+        for chunk in chunks(conformed, self.num_keys, len(self.schema)):
+            yield self._widen(chunk)
+
+    def _widen(self, chunk: Chunk) -> pa.RecordBatch:
+        arrays: list[pa.Array] = [*chunk.keys(self.num_keys)]
+        arrays += [None] * (len(self.schema) - self.num_keys)
+        count = chunk.num_entities
+        features = chunk.rows.column(self.num_keys)
+        for number, part in enumerate(self.parts):
+            values = chunk.rows.column(self.num_keys + 1 + number)
+            which = pc.index_in(features, value_set=part.features).fill_null(-1).to_numpy()
+            rows = np.flatnonzero(values.is_valid().to_numpy(zero_copy_only=False))
+            if len(rows) and which[rows].min() < 0:
+                raise InvalidDataError(
+                    f"column {self.names.values[number]!r} has values of features that it did not "
+                    "have before: the source changed while it was read"
+                )
+            cells = which[rows] * count + chunk.entity[rows]
+            # For each cell, column after column, the long row that it comes from.
+            origin = np.full(len(part.features) * count, -1, np.int64)
+            origin[cells] = rows
+            missing = origin < 0
+            if len(origin) - np.count_nonzero(missing) != len(rows):
+                raise self._several(chunk, cells, rows)
+            taken = values.take(pa.array(origin, mask=missing))
+            for index, place in enumerate(part.places.tolist()):
+                arrays[place] = taken.slice(index * count, count)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _several(
+        self, chunk: Chunk, cells: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
+    ) -> InvalidDataError:
+        order = np.argsort(cells, kind="stable")
+        repeated = order[1:][cells[order][1:] == cells[order][:-1]]
+        row = chunk.rows.slice(int(rows[repeated[0]]), 1).to_pylist()[0]
+        keys = [f"{name}={row[f'key_{i}']!r}" for i, name in enumerate(self.names.entity)]
+        return InvalidDataError(
+            f"several values of feature {row['feature']!r} for {', '.join(keys)}; say what becomes "
+            "of them: duplicates='last', 'mean', …"
+        )
+
+
+def _plan(names: _Names, shuffled: DataFrame, found: _Features, column_names: str) -> _Plan:
+    from pyspark.sql.types import StructType
+
+    from pymosaic.spark.types import arrow_schema
+
+    num_keys = len(names.entity)
+    width = num_keys + 1 + len(names.values)
+    long_schema = arrow_schema(StructType(shuffled.schema.fields[:width]))
+    columns: dict[str, tuple[str, int]] = {}
+    for feature, counts in found.counts.items():
+        holders = [number for number, count in enumerate(counts) if count] or [0]
+        for number in holders:
+            name = _column_name(column_names, feature, names.values[number])
+            if name in columns or name in names.entity:
+                raise _name_taken(name, feature, names, holders)
+            columns[name] = (feature, number)
+    ordered = sorted(columns)
+    types = long_schema.types[num_keys + 1 :]
+    fields = [
+        pa.field(name, data_type)
+        for name, data_type in zip(names.entity, long_schema.types[:num_keys], strict=True)
+    ]
+    fields += [pa.field(name, types[columns[name][1]]) for name in ordered]
+    parts: list[tuple[list[str], list[int]]] = [([], []) for _ in names.values]
+    for place, name in enumerate(ordered, num_keys):
+        feature, number = columns[name]
+        parts[number][0].append(feature)
+        parts[number][1].append(place)
+    return _Plan(
+        long_schema,
+        pa.schema(fields),
+        num_keys,
+        tuple(_Part(pa.array(a, pa.string()), np.array(b, np.int64)) for a, b in parts),
+        names,
+    )
+
+
+def _column_name(template: str, feature: str, value: str) -> str:
+    if "{feature}" not in template:
+        raise InvalidOptionError(f"column_names must hold {{feature}}, got {template!r}")
+    return template.replace("{value}", value).replace("{feature}", feature)
+
+
+def _name_taken(name: str, feature: str, names: _Names, holders: list[int]) -> InvalidDataError:
+    if name in names.entity:
+        return InvalidDataError(
+            f"feature {feature!r} would make a column {name!r}, which is one of entity; rename it, "
+            "or give column_names='feature_{feature}'"
+        )
+    if len(holders) > 1:
+        shown = ", ".join(names.values[number] for number in holders[:_SHOWN])
+        return InvalidDataError(
+            f"feature {feature!r} has values in several columns ({shown}); "
+            "column_names='{feature}_{value}' makes a column for each"
+        )
+    return InvalidDataError(f"two features make a column {name!r}: choose other column_names")

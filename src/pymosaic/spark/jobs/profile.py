@@ -1,12 +1,292 @@
-"""``python -m pymosaic.spark.jobs.profile``, or ``spark-submit`` of this file; see ``--help``."""
+"""What is in a dataset, column by column: nulls, range, distinct values, sizes, encodings."""
 
+from __future__ import annotations
+
+import io
+import json
 import os
-import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-if __name__ == "__main__":
-    # Started as a file, its neighbours must not stand in the way of modules of the same name.
-    here = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [path for path in sys.path if os.path.abspath(path or os.curdir) != here]
-    from pymosaic.spark.jobs.launch import launch
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
-    launch("profile")
+from pymosaic.dataset.dataset import Dataset
+from pymosaic.errors import InvalidOptionError
+from pymosaic.progress import Progress
+from pymosaic.reader import MosaicFile
+from pymosaic.sink import open_sink
+from pymosaic.spark.jobs.distinct import DistinctCounts
+from pymosaic.spark.jobs.fingerprints import hash_values
+from pymosaic.spark.jobs.report import JobReport, Stopwatch
+from pymosaic.spark.jobs.tasks import Watch, deal_out, map_items
+from pymosaic.spark.storage import locate
+from pymosaic.writer import write_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pymosaic.dataset.plan import Piece
+    from pymosaic.dataset.scan_task import ScanTask
+
+__all__ = ["PROFILE_SCHEMA", "ProfileReport", "profile"]
+
+PROFILE_SCHEMA = pa.schema(
+    {
+        "column": pa.string(),
+        "type": pa.string(),
+        "rows": pa.int64(),
+        "nulls": pa.int64(),
+        "minimum": pa.string(),
+        "maximum": pa.string(),
+        "approximate_distinct": pa.int64(),
+        "raw_bytes": pa.int64(),
+        "stored_bytes": pa.int64(),
+        "encodings": pa.string(),
+    }
+)
+_FORMATS = ("mosaic", "parquet", "json")
+_TASKS_PER_CORE = 2
+_WITHOUT_RANGE = (pa.types.is_list, pa.types.is_map)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileReport(JobReport):
+    """What was found; ``table`` has a row for each column, as ``PROFILE_SCHEMA`` says."""
+
+    output: str | None
+    table: pa.Table = field(repr=False)
+
+    def facts(self) -> dict[str, Any]:
+        """The report as JSON has it, the table as a list."""
+        facts = {name: getattr(self, name) for name in JobReport.__slots__}
+        return {**facts, "output": self.output, "profile": self.table.to_pylist()}
+
+
+def profile(
+    spark: SparkSession,
+    target: str | os.PathLike[str],
+    *,
+    output: str | os.PathLike[str] | None = None,
+    columns: Sequence[str] | None = None,
+    progress: Progress | None = None,
+    storage: Mapping[str, str] | None = None,
+) -> ProfileReport:
+    """Describe each column of a dataset.
+
+    Nulls, ranges and distinct values are counted over all rows, each part of the dataset in a
+    task. The number of distinct values is estimated (HyperLogLog, some 3 % off). ``raw_bytes`` is
+    before compression; where columns are compressed together in a bucket, ``stored_bytes`` is
+    their share by raw size. ``encodings`` tells in how many row groups a column has which.
+
+    Parameters
+    ----------
+    spark : pyspark.sql.SparkSession
+        The session.
+    target : str or path-like
+        The dataset's directory.
+    output : str or path-like, optional
+        Where to put the table: a path or URI that ends in .mosaic, .parquet or .json.
+    columns : list of str, optional
+        Names and patterns of columns.
+    progress : callable, optional
+        Called with tasks done, tasks in all and ``"tasks"``.
+    storage : mapping, optional
+        What the options ``storage.*`` of the source say.
+
+    Returns
+    -------
+    ProfileReport
+
+    Examples
+    --------
+    >>> import pymosaic.spark
+    >>> from pymosaic.spark import jobs
+    >>> pymosaic.spark.write(spark.range(5), "numbered")
+    >>> report = jobs.profile(spark, "numbered")
+    >>> report.table.select(["column", "nulls", "minimum", "maximum"]).to_pylist()
+    [{'column': 'id', 'nulls': 0, 'minimum': '0', 'maximum': '4'}]
+    """
+    stopwatch = Stopwatch()
+    place = None if output is None else os.fspath(output)
+    if place is not None and place.rpartition(".")[2] not in _FORMATS:
+        raise InvalidOptionError(f"output must end in .{', .'.join(_FORMATS)}, got {place!r}")
+    [base], filesystem = locate([os.fspath(target)], storage or {})
+    dataset = Dataset(base, filesystem=filesystem)
+    scan = dataset.scan(columns)
+    plan = scan.plan()
+    watch = Watch(spark, progress)
+    groups = deal_out(plan.pieces, _TASKS_PER_CORE * _parallelism(spark))
+    total = _Profile.empty(len(scan.schema))
+    for part in map_items(watch, spark, groups, _work(scan.task(), dataset.filesystem)):
+        total.unite(part)
+    table = total.table(scan.schema)
+    written = 0 if place is None else _write(table, place)
+    watch.finish()
+    return ProfileReport(
+        job="profile",
+        rows=total.rows,
+        columns=len(scan.schema),
+        files=len(dataset.files),
+        bytes_in=plan.bytes.to_read,
+        bytes_out=written,
+        seconds=stopwatch.seconds,
+        output=place,
+        table=table,
+    )
+
+
+def _parallelism(spark: SparkSession) -> int:
+    return spark.sparkContext.defaultParallelism if hasattr(spark, "_jsparkSession") else 8
+
+
+@dataclass(slots=True)
+class _Profile:
+    """Of some rows; ranges hold a minimum and a maximum, or nothing."""
+
+    rows: int
+    nulls: npt.NDArray[np.int64]
+    ranges: list[list[pa.Scalar]]
+    distinct: DistinctCounts
+    raw_bytes: npt.NDArray[np.int64]
+    stored_bytes: npt.NDArray[np.float64]
+    encodings: list[Counter[str]]
+
+    @classmethod
+    def empty(cls, count: int) -> _Profile:
+        return cls(
+            0,
+            np.zeros(count, np.int64),
+            [[] for _ in range(count)],
+            DistinctCounts(count),
+            np.zeros(count, np.int64),
+            np.zeros(count, np.float64),
+            [Counter() for _ in range(count)],
+        )
+
+    def unite(self, other: _Profile) -> None:
+        self.rows += other.rows
+        self.nulls += other.nulls
+        self.raw_bytes += other.raw_bytes
+        self.stored_bytes += other.stored_bytes
+        self.distinct.unite(other.distinct)
+        for place, found in enumerate(other.ranges):
+            self._extend(place, found)
+        for mine, others in zip(self.encodings, other.encodings, strict=True):
+            mine.update(others)
+
+    def _extend(self, place: int, found: list[pa.Scalar]) -> None:
+        known = self.ranges[place]
+        if known and found:
+            values = pa.array([*known, *found], known[0].type)
+            found = list(pc.min_max(values).values())
+        if found:
+            self.ranges[place] = found
+
+    def add_batch(self, batch: pa.RecordBatch) -> None:
+        self.rows += batch.num_rows
+        for place, column in enumerate(batch.columns):
+            self.nulls[place] += column.null_count
+            values = column.drop_null()
+            if not len(values):
+                continue
+            self.distinct.add(place, hash_values(values))
+            if not any(is_kind(values.type) for is_kind in _WITHOUT_RANGE):
+                self._extend(place, list(pc.min_max(values).values()))
+
+    def add_storage(self, file: MosaicFile, row_group: int, places: dict[str, int]) -> None:
+        """Sizes and encodings in one row group."""
+        for bucket in file.metadata.row_group(row_group).buckets():
+            if not places.keys() & set(bucket.column_names):
+                continue
+            if bucket.layout == "missing":
+                for name in places.keys() & set(bucket.column_names):
+                    self.encodings[places[name]]["ALL_NULL"] += 1
+                continue
+            described = bucket.columns()
+            raw = sum(column.raw_size for column in described)
+            for column in described:
+                place = places.get(column.name)
+                if place is None:
+                    continue
+                share = bucket.compressed_size * column.raw_size / max(1, raw)
+                self.raw_bytes[place] += column.raw_size
+                self.stored_bytes[place] += (
+                    share if column.compressed_size is None else column.compressed_size
+                )
+                if not column.is_child:
+                    self.encodings[place][column.encoding] += 1
+
+    def table(self, schema: pa.Schema) -> pa.Table:
+        found = zip(
+            *((_text(x) for x in r) if r else (None, None) for r in self.ranges), strict=True
+        )
+        minimum, maximum = list(found) if self.ranges else ([], [])
+        return pa.table(
+            [
+                pa.array(schema.names, pa.string()),
+                pa.array(map(str, schema.types), pa.string()),
+                pa.array([self.rows] * len(schema), pa.int64()),
+                pa.array(self.nulls),
+                pa.array(minimum, pa.string()),
+                pa.array(maximum, pa.string()),
+                pa.array(self.distinct.estimates()),
+                pa.array(self.raw_bytes),
+                pa.array(np.rint(self.stored_bytes).astype(np.int64)),
+                pa.array(
+                    [", ".join(f"{k} {n}" for k, n in sorted(x.items())) for x in self.encodings],
+                    pa.string(),
+                ),
+            ],
+            schema=PROFILE_SCHEMA,
+        )
+
+
+def _text(value: pa.Scalar) -> str:
+    if pa.types.is_binary(value.type):
+        return str(value.as_py().hex())
+    if pa.types.is_string(value.type):
+        return str(value.as_py())
+    return str(value.cast(pa.string()).as_py())
+
+
+def _work(task: ScanTask, filesystem: Any) -> Callable[[list[Piece], str], _Profile]:
+    def work(pieces: list[Piece], name: str) -> _Profile:
+        found = _Profile.empty(len(task.schema))
+        places = {name: place for place, name in enumerate(task.schema.names)}
+        for batch in task.read(pieces):
+            found.add_batch(batch)
+        for piece in pieces:
+            # Keys of directories are not stored in the file.
+            stored = {x: y for x, y in places.items() if x not in dict(piece.partition)}
+            with MosaicFile(piece.path, filesystem=filesystem, limits=task.limits) as file:
+                for row_group in piece.row_groups:
+                    found.add_storage(file, row_group, stored)
+        return found
+
+    return work
+
+
+def _write(table: pa.Table, output: str) -> int:
+    """Write the table; returns its size."""
+    buffer = io.BytesIO()
+    if output.endswith(".mosaic"):
+        write_table(table, buffer)
+    elif output.endswith(".parquet"):
+        import pyarrow.parquet as pq
+
+        pq.write_table(table, buffer)
+    else:
+        buffer.write(json.dumps(table.to_pylist(), ensure_ascii=False, indent=1).encode())
+    sink = open_sink(output, None)
+    try:
+        sink.write(buffer.getvalue())
+        sink.commit()
+    except BaseException:
+        sink.abort()
+        raise
+    return len(buffer.getvalue())
