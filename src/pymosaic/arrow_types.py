@@ -42,7 +42,26 @@ import pyarrow as pa
 from pymosaic.errors import UnsupportedFeatureError
 from pymosaic.limits import MAX_NESTING_DEPTH
 
-__all__ = ["refuse_type"]
+__all__ = ["fixed_bits", "refuse_type"]
+
+
+def fixed_bits(data_type: pa.DataType) -> int | None:
+    """Bits of a value of a type of fixed width; None for other types.
+
+    pyarrow's ``bit_width`` is a number of 32 bits, which wide binaries overflow.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> fixed_bits(pa.binary(1 << 28)), fixed_bits(pa.string())
+    (2147483648, None)
+    """
+    if pa.types.is_fixed_size_binary(data_type):
+        return 8 * int(data_type.byte_width)
+    try:
+        return int(data_type.bit_width)
+    except ValueError:
+        return None
 
 
 def _unwrapped(data_type: pa.DataType) -> pa.DataType:

@@ -12,6 +12,8 @@ import pytest
 
 import pymosaic
 from pymosaic.lance import LanceFile, write_table
+from pymosaic.pages.messages import AllNullLayout, Layer
+from tests.lance.forge import forge_file
 from tests.lance.golden_files import NAMES, golden_bytes
 
 # Damage may make a file claim more than it has; there is no need to allocate for it.
@@ -136,3 +138,30 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
     path.write_bytes(bytes(data))
     with pytest.raises(pymosaic.CorruptFileError, match=r"broken\.lance"):
         LanceFile(path).read()
+
+
+@pytest.mark.parametrize(
+    "logical_type",
+    [
+        "fixed_size_binary:268435456",
+        "fixed_size_binary:999999999",
+        "fixed_size_list:fixed_size_binary:65536:65536",
+        "fixed_size_list:fixed_size_list:double:999999999:999999999",
+    ],
+)
+def test_a_type_too_wide_for_arrow_is_refused_when_it_is_parsed(logical_type: str) -> None:
+    data = forge_file(logical_type, 4, AllNullLayout(layers=(Layer.NULLABLE_ITEM,)))
+    with pytest.raises(pymosaic.UnsupportedFeatureError, match="wider than 268435455 bytes"):
+        LanceFile(data)
+
+
+@pytest.mark.parametrize(
+    "logical_type", ["fixed_size_binary:268435455", "fixed_size_list:float:67108863"]
+)
+def test_wide_nulls_are_charged_with_all_their_bytes(logical_type: str) -> None:
+    data = forge_file(logical_type, 4, AllNullLayout(layers=(Layer.NULLABLE_ITEM,)))
+    with LanceFile(data, limits=pymosaic.Limits(max_table_bytes=1 << 20)) as file:
+        with pytest.raises(pymosaic.LimitExceededError, match="max_table_bytes"):
+            file.read()
+        with pytest.raises(pymosaic.LimitExceededError, match="max_table_bytes"):
+            file.take([0, 3])

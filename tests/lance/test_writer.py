@@ -86,6 +86,7 @@ def test_a_packed_struct_takes_numbers_without_nulls(column: pa.Array, match: st
         (pa.array([None, {}], pa.struct([])), "without fields cannot be null"),
         (pa.array([b""], pa.binary(0)), "Lance has no type for"),
         (pa.array([[]], pa.list_(pa.int8(), 0)), "Lance has no type for"),
+        (pa.nulls(0, pa.binary(1 << 28)), "column 'n': values of .* wider than 268435455 bytes"),
         (pa.array([[{"a": 1}]], pa.list_(pa.struct([("a", pa.int8())]), 1)), "Lance has no type"),
     ],
 )

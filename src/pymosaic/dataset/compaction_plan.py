@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from pymosaic.arrow_types import fixed_bits
 from pymosaic.dataset.merge import schema_content_of
 from pymosaic.dataset.records import take_snapshot
 from pymosaic.dataset.storage import Entry, Storage
@@ -102,10 +103,8 @@ def _is_divisible(storage: Storage, path: str, limits: Limits, row_group_bytes: 
     with MosaicFile(path, filesystem=storage.filesystem, limits=limits) as file:
         row_bytes = 0
         for data_type in file.schema.types:
-            try:
-                row_bytes += (data_type.bit_width + 7) // 8
-            except ValueError:
-                row_bytes += _VARIABLE_WIDTH
+            bits = fixed_bits(data_type)
+            row_bytes += _VARIABLE_WIDTH if bits is None else (bits + 7) // 8
         return file.num_rows * row_bytes * _WORTH_FEWER < row_group_bytes * file.num_row_groups
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pymosaic.arrow_types import fixed_bits
 from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
 from pymosaic.lance.container import Field, Schema
 from pymosaic.limits import Limits
@@ -53,6 +54,8 @@ _UNITS = ("s", "ms", "us", "ns")
 PACKED_KEY = b"lance-encoding:packed"
 BLOB_KEY = b"lance-encoding:blob"
 _PACKED_KEYS = (PACKED_KEY, b"packed")
+# Arrow counts the bits of a value in 32 bits, of which one is the sign.
+_MAX_VALUE_BITS = (1 << 31) - 1
 # Encoding hints in the schema; nobody reads them, but every writer sets them.
 _PLAIN, _VARIABLE, _DICTIONARY = 1, 2, 3
 
@@ -69,6 +72,23 @@ def _number(text: str, logical_type: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 9:
         raise CorruptFileError(f"logical type {logical_type!r}", structure="schema")
     return int(text)
+
+
+def _value_bits(data_type: pa.DataType) -> int:
+    """Bits of one value, what is of variable width not counted."""
+    if pa.types.is_fixed_size_list(data_type):
+        return int(data_type.list_size) * _value_bits(data_type.value_type)
+    return fixed_bits(data_type) or 0
+
+
+def _checked_width(data_type: pa.DataType, column: str | None = None) -> pa.DataType:
+    """The type, unless a value of it is so wide that Arrow miscounts."""
+    if _value_bits(data_type) > _MAX_VALUE_BITS:
+        reason = f"values of {data_type} are wider than {_MAX_VALUE_BITS // 8} bytes"
+        if column is not None:
+            raise UnsupportedFeatureError(f"column {column!r}: {reason}")
+        raise UnsupportedFeatureError(reason, structure="schema")
+    return data_type
 
 
 def _scalar_type(logical_type: str, depth: int = 0) -> pa.DataType:
@@ -89,10 +109,11 @@ def _scalar_type(logical_type: str, depth: int = 0) -> pa.DataType:
             digits = _number(scale.removeprefix("-"), logical_type)
             return make(_number(precision, logical_type), -digits if negative else digits)
         elif kind == "fixed_size_binary":
-            return pa.binary(_number(rest, logical_type))
+            return _checked_width(pa.binary(_number(rest, logical_type)))
         elif kind == "fixed_size_list" and depth < 16:
             inner, _, size = rest.rpartition(":")
-            return pa.list_(_scalar_type(inner, depth + 1), _number(size, logical_type))
+            item_type = _scalar_type(inner, depth + 1)
+            return _checked_width(pa.list_(item_type, _number(size, logical_type)))
         elif kind == "dict" and depth < 16:
             value, index, ordered = rest.rsplit(":", 2)
             value_type = _scalar_type(value, depth + 1)
@@ -202,11 +223,12 @@ def _logical_type(name: str, data_type: pa.DataType) -> str:
     if types.is_decimal128(data_type) or types.is_decimal256(data_type):
         return f"decimal:{data_type.bit_width}:{data_type.precision}:{data_type.scale}"
     if types.is_fixed_size_binary(data_type) and data_type.byte_width > 0:
-        return f"fixed_size_binary:{data_type.byte_width}"
+        return f"fixed_size_binary:{_checked_width(data_type, name).byte_width}"
     if types.is_fixed_size_list(data_type) and data_type.list_size > 0:
         inner = data_type.value_type
         if types.is_nested(inner) and not types.is_fixed_size_list(inner):
             raise _no_type(name, data_type)
+        _checked_width(data_type, name)
         return f"fixed_size_list:{_logical_type(name, inner)}:{data_type.list_size}"
     if types.is_dictionary(data_type):
         value = _logical_type(name, data_type.value_type)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pymosaic.arrow_types import fixed_bits
 from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
 from pymosaic.pages.blocks import (
     Block,
@@ -49,10 +50,8 @@ def _bit_width(data_type: pa.DataType) -> int:
         return int(data_type.list_size) * _bit_width(data_type.value_type)
     if pa.types.is_struct(data_type):
         return sum(_bit_width(field.type) for field in data_type)
-    try:
-        return int(data_type.bit_width)
-    except ValueError:
-        return 64
+    bits = fixed_bits(data_type)
+    return 64 if bits is None else bits
 
 
 def block_to_array(
@@ -110,11 +109,7 @@ def _refuse(block: Block, data_type: pa.DataType) -> CorruptFileError:
 def _fixed(
     block: FixedBlock, data_type: pa.DataType, bitmap: pa.Buffer | None, null_count: int
 ) -> pa.Array:
-    try:
-        bits = data_type.bit_width
-    except ValueError:
-        raise _refuse(block, data_type) from None
-    if bits != block.bits or pa.types.is_nested(data_type):
+    if fixed_bits(data_type) != block.bits or pa.types.is_nested(data_type):
         raise _refuse(block, data_type)
     array = pa.Array.from_buffers(data_type, block.count, [bitmap, _buffer(block.data)], null_count)
     if pa.types.is_decimal(data_type) or pa.types.is_time(data_type):
@@ -222,7 +217,8 @@ def _charge_look_up(block: DictionaryBlock, memory: Memory) -> None:
         memory.charge(block.count * items.bits // 8)
     elif isinstance(items, VariableBlock):
         uses = np.bincount(block.indices, minlength=items.count)
-        memory.charge(int((uses * np.diff(items.offsets)).sum(dtype=np.float64)))
+        # Many uses of a long value may pass 64 bits; of a sum that large, the first digits will do.
+        memory.charge(int(uses.astype(np.float64) @ np.diff(items.offsets).astype(np.float64)))
 
 
 def _to_dictionary(

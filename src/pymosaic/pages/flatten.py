@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pymosaic.arrow_types import fixed_bits
 from pymosaic.errors import UnsupportedFeatureError
 from pymosaic.pages.blocks import (
     Block,
@@ -257,7 +258,8 @@ def _bits(array: pa.Array) -> Bytes:
 
 
 def _fixed(array: pa.Array) -> FixedBlock:
-    bits = array.type.bit_width
+    bits = fixed_bits(array.type)
+    assert bits is not None
     width = bits // 8
     start = array.offset * width
     data = np.frombuffer(array.buffers()[1], np.uint8)[start : start + len(array) * width]
