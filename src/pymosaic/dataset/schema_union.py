@@ -24,9 +24,10 @@ __all__ = ["unite"]
 
 # Schemas that take turns are recognised; older ones, if they come back, are compared again.
 _REMEMBERED_CATALOGS = 64
+_ADVICE = "pass schema= to choose one, or leave the column out"
 
 
-def unite(files: Iterable[tuple[str, Catalog]]) -> pa.Schema:
+def unite(files: Iterable[tuple[str, Catalog]], advice: str = _ADVICE) -> pa.Schema:
     """The columns of all files, in the order in which they first appear.
 
     A column that a file lacks is nullable in the result.
@@ -34,20 +35,23 @@ def unite(files: Iterable[tuple[str, Catalog]]) -> pa.Schema:
     Parameters
     ----------
     files : iterable of (path, Catalog)
+    advice : str
+        What to do about types that do not unite.
 
     Raises
     ------
     DatasetError
         If a column has types that do not unite; both files are named.
     """
-    union = _Union()
+    union = _Union(advice)
     for path, catalog in files:
         union.add(path, catalog)
     return union.schema()
 
 
 class _Union:
-    def __init__(self) -> None:
+    def __init__(self, advice: str) -> None:
+        self._advice = advice
         self._columns = ColumnUnion()
         # A file for each catalog that describes columns, for messages.
         self._paths: dict[Catalog, str] = {}
@@ -107,7 +111,7 @@ class _Union:
         other = self._paths[self._columns.origin(column)]
         return DatasetError(
             f"column {found.name!r} is {known.type} in {other} and {found.type} in {path}: no type "
-            "holds both without loss; pass schema= to choose one, or leave the column out"
+            f"holds both without loss; {self._advice}"
         )
 
     def _fields(self, columns: npt.NDArray[np.int64]) -> list[pa.Field]:

@@ -11,24 +11,18 @@ from typing import Any
 
 import pyarrow as pa
 
+from pymosaic.dataset.appending import check_appendable
 from pymosaic.dataset.commit import WriteJob
 from pymosaic.dataset.dataset import Dataset
-from pymosaic.dataset.heads import read_head
-from pymosaic.dataset.partitioning import split_partition
-from pymosaic.dataset.records import take_snapshot
 from pymosaic.dataset.rolling import (
     MAX_OPEN_FILES,
     TARGET_FILE_BYTES,
     PartitionedWriter,
     file_schema,
 )
-from pymosaic.dataset.schema_union import unite
-from pymosaic.dataset.storage import Entry, Storage, open_storage
+from pymosaic.dataset.storage import open_storage
 from pymosaic.errors import DatasetExistsError, InvalidDataError, InvalidOptionError
-from pymosaic.kernels.arrow_source import catalog_from_arrow
-from pymosaic.limits import Limits
 from pymosaic.progress import Meter, Progress
-from pymosaic.source import open_source
 from pymosaic.writer import _batches, _open_data
 
 __all__ = ["WrittenDataset", "write_dataset"]
@@ -118,13 +112,10 @@ def write_dataset(
     storage = open_storage(base, filesystem)
     keys = _partition_keys(partition_by)
     # Before a job is begun, so that most mistakes leave no trace.
-    present = take_snapshot(storage).files if mode == "append" else ()
-    if present:
-        keys = _keys_of_dataset(storage, present[0], schema, keys)
+    if mode == "append":
+        keys = check_appendable(storage, schema, keys)
     keys = keys or ()
-    stored = file_schema(schema, keys, writer_options)
-    if present:
-        _check_types(storage, present[0], stored)
+    file_schema(schema, keys, writer_options)
     try:
         job = WriteJob.start(storage, mode="error" if mode == "ignore" else mode)
         files, removed = _write(
@@ -224,31 +215,3 @@ def _partition_keys(partition_by: object) -> tuple[str, ...] | None:
     if not isinstance(names, Iterable) or not all(isinstance(name, str) for name in names):
         raise InvalidOptionError(f"partition_by must be column names, got {partition_by!r}")
     return tuple(names)
-
-
-def _keys_of_dataset(
-    storage: Storage, file: Entry, schema: pa.Schema, keys: tuple[str, ...] | None
-) -> tuple[str, ...]:
-    """The keys to append with: those that the dataset has, which any of its files tells."""
-    present = tuple(key for key, _ in split_partition(file.path.split("/")[:-1]))
-    if keys is not None and keys != present:
-        raise InvalidOptionError(
-            f"partition_by is {list(keys)}, but {storage.name} is partitioned by {list(present)}"
-        )
-    if missing := [key for key in present if schema.get_field_index(key) < 0]:
-        raise InvalidDataError(
-            f"{storage.name} is partitioned by {list(present)}, but the data has no column "
-            f"{missing[0]!r}"
-        )
-    return present
-
-
-def _check_types(storage: Storage, file: Entry, schema: pa.Schema) -> None:
-    """Refuse columns that could not be read together with those of a file that is there."""
-    path = storage.full_path(file.path)
-    source = open_source(path, storage.filesystem, file.size)
-    try:
-        catalog = read_head(source, Limits()).catalog
-    finally:
-        source.close()
-    unite([(path, catalog), ("the data to append", catalog_from_arrow(schema, 1))])
