@@ -37,6 +37,7 @@ from pymosaic.dataset.records import (
     record_path,
     take_snapshot,
 )
+from pymosaic.dataset.replacement import Selection, partitions_of
 from pymosaic.dataset.storage import Entry, Storage, open_storage
 from pymosaic.dataset.sweep import DAY_SECONDS, finish, remove_files, sweep
 from pymosaic.errors import (
@@ -48,7 +49,7 @@ from pymosaic.errors import (
 
 __all__ = ["StagedFile", "WriteJob"]
 
-_MODES = ("error", "append", "overwrite")
+_MODES = ("error", "append", "overwrite", "overwrite_partitions")
 _TASK = re.compile(r"[A-Za-z0-9_.]+(?:-[A-Za-z0-9_.]+)*")
 _SHOWN = 3
 
@@ -73,8 +74,9 @@ class WriteJob:
         32 hexadecimal digits, in the names of all its files.
     storage : Storage
         The dataset's directory.
-    mode : {"error", "append", "overwrite"}
-        What is done about files that are there.
+    mode : {"error", "append", "overwrite", "overwrite_partitions"}
+        What is done about files that are there: it is an error, nothing, all are replaced, or
+        those of the partitions that the job adds files to.
 
     Examples
     --------
@@ -151,15 +153,21 @@ class WriteJob:
         self.storage.make_directory(staged.rpartition("/")[0])
         return StagedFile(self.storage.full_path(staged), path)
 
-    def commit(self, files: Iterable[StagedFile], removes: Iterable[str] = ()) -> tuple[str, ...]:
+    def commit(
+        self, files: Iterable[StagedFile], removes: Iterable[str] | Selection = ()
+    ) -> tuple[str, ...]:
         """Publish files, and take others out of the dataset in the same step.
 
         Parameters
         ----------
         files : iterable of StagedFile
             Files that are complete. Others of this job are never visible.
-        removes : iterable of str
-            Paths in the base; with mode ``"overwrite"`` it is all files there are.
+        removes : iterable of str, or function
+            Paths in the base, or what chooses them when the job publishes, such as
+            :func:`~pymosaic.dataset.replacement.partitions_where`. Not needed with mode
+            ``"overwrite"``, which takes out all files there are, nor with
+            ``"overwrite_partitions"``, which takes out those that are in the partitions
+            (``key=value`` directories) of ``files``, and leaves all other partitions alone.
 
         Returns
         -------
@@ -174,7 +182,7 @@ class WriteJob:
             If ``mode`` is ``"error"`` and another job has published meanwhile.
         """
         files = list(files)
-        removes = frozenset(removes)
+        chosen = removes if callable(removes) else frozenset(removes)
         adds = [file.final_path for file in files]
         self._check_alive()
         if self.staged:
@@ -183,16 +191,17 @@ class WriteJob:
             self.storage.sync(_directories_of(adds))
         with ExitStack() as stack:
             claim = None
-            if self.mode != "append" or removes:
+            removed: frozenset[str] = frozenset()
+            if self.mode != "append" or chosen:
                 claim = stack.enter_context(Claim(self.storage, self.id))
-                removes = self._check_removes(removes)
+                removed = self._check_removes(adds, chosen)
             entries = self._check_alive()
             if claim is not None:
                 claim.check(entries)
-            record = JobRecord(frozenset(adds), removes)
+            record = JobRecord(frozenset(adds), removed)
             self._publish(record)
         self._tidy(record)
-        return tuple(sorted(removes))
+        return tuple(sorted(removed))
 
     def abort(self) -> None:
         """Undo everything, unless it was published. Safe at any time, again, and half-way."""
@@ -245,18 +254,24 @@ class WriteJob:
                 "choose mode='append', 'overwrite' or 'ignore'"
             )
         foreign = [path for path in paths if not path.endswith(".mosaic")]
-        if self.mode == "overwrite" and foreign:
+        if self.mode.startswith("overwrite") and foreign:
             raise InvalidOptionError(
                 f"{self.storage.name} holds files that are not Mosaic files ({_some(foreign)}): "
                 "it is not overwritten"
             )
 
-    def _check_removes(self, removes: frozenset[str]) -> frozenset[str]:
+    def _check_removes(
+        self, adds: Iterable[str], removes: frozenset[str] | Selection
+    ) -> frozenset[str]:
         files = take_snapshot(self.storage).files
         self._check_replaceable(files)
         present = frozenset(entry.path for entry in files)
         if self.mode == "overwrite":
             return present
+        if self.mode == "overwrite_partitions":
+            return frozenset(partitions_of(adds)(files))
+        if callable(removes):
+            return frozenset(removes(files))
         if missing := sorted(removes - present):
             raise CommitConflictError(
                 f"{self.storage.name}: another job has replaced {_some(missing)} meanwhile"

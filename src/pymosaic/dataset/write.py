@@ -27,7 +27,7 @@ from pymosaic.writer import _batches, _open_data
 
 __all__ = ["WrittenDataset", "write_dataset"]
 
-_MODES = ("error", "append", "overwrite", "ignore")
+_MODES = ("error", "append", "overwrite", "overwrite_partitions", "ignore")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,10 @@ def write_dataset(
         that has such directories, they are its keys.
     target_file_bytes : int
         A file ends when it is about as large.
-    mode : {"error", "append", "overwrite", "ignore"}
+    mode : {"error", "append", "overwrite", "overwrite_partitions", "ignore"}
         What to do if there is data: raise :class:`pymosaic.DatasetExistsError`, add to it,
-        replace all of it, or do nothing.
+        replace all of it, replace the partitions that ``data`` has rows of and leave the others
+        alone, or do nothing.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
         Where ``base``, then a path, is looked up.
     progress : callable, optional
@@ -112,7 +113,7 @@ def write_dataset(
     storage = open_storage(base, filesystem)
     keys = _partition_keys(partition_by)
     # Before a job is begun, so that most mistakes leave no trace.
-    if mode == "append":
+    if mode in ("append", "overwrite_partitions"):
         keys = check_appendable(storage, schema, keys)
     keys = keys or ()
     file_schema(schema, keys, writer_options)
