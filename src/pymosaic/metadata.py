@@ -11,10 +11,10 @@ import pyarrow as pa
 from pymosaic.errors import ColumnNotFoundError, located
 from pymosaic.format.footer import FOOTER_SIZE, Footer
 from pymosaic.format.types import Encoding, TypeId
+from pymosaic.io import Source
 from pymosaic.plan import BucketPlan
 from pymosaic.projection import Positions
 from pymosaic.row_group_reader import BucketLoader, FileParts, RowGroupReader, Selection
-from pymosaic.source import Source
 from pymosaic.statistics import decode_value
 
 __all__ = ["BucketMetadata", "ColumnMetadata", "FileMetadata", "RowGroupMetadata"]

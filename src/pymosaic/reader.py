@@ -25,13 +25,13 @@ from pymosaic.errors import (
 )
 from pymosaic.format import row_group_index, schema_block
 from pymosaic.format.footer import FOOTER_SIZE, Footer
+from pymosaic.io import Source, SourceLike, open_source
 from pymosaic.kernels.arrow_export import MemoryBudget
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.limits import Limits
 from pymosaic.metadata import FileMetadata
 from pymosaic.projection import Positions, resolve_columns
 from pymosaic.row_group_reader import FileParts, RowGroupReader, Selection
-from pymosaic.source import Source, SourceLike, open_source
 from pymosaic.statistics import ColumnStatistics, make_statistics
 
 if TYPE_CHECKING:

@@ -31,10 +31,10 @@ from pymosaic.format import row_group_index, schema_block
 from pymosaic.format.block import has_checksum
 from pymosaic.format.footer import FOOTER_SIZE, MAGIC, Footer
 from pymosaic.index_walk import BucketPlace, Statistic, WalkedRowGroup, walk_index
+from pymosaic.io import Source, SourceLike, open_source
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.limits import Limits
 from pymosaic.row_group_reader import FileParts, Selection
-from pymosaic.source import Source, SourceLike, open_source
 from pymosaic.statistics import decode_value, order_key
 from pymosaic.threads import ordered_map
 

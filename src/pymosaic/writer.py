@@ -22,6 +22,7 @@ from pymosaic.format.footer import Footer
 from pymosaic.format.row_group_index import BucketEntry
 from pymosaic.format.varint import encode_varint
 from pymosaic.interop.pandas import frame_to_table
+from pymosaic.io import SinkLike, open_sink
 from pymosaic.kernels.arrow_source import ArrowSource, bind, catalog_from_arrow
 from pymosaic.kernels.batch_size import measure
 from pymosaic.kernels.bucket_encoder import BucketEncoder
@@ -30,7 +31,6 @@ from pymosaic.kernels.row_group_buffer import RowGroupBuffer
 from pymosaic.limits import Limits
 from pymosaic.options import WriterOptions
 from pymosaic.projection import resolve_columns
-from pymosaic.sink import SinkLike, open_sink
 from pymosaic.threads import num_threads, ordered_map
 
 __all__ = ["MosaicWriter", "write_table"]

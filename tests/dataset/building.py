@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
-from pymosaic import source
+from pymosaic.io.local import LocalSource
 
 
 def write_files(base: Path, tables: Mapping[str, Any], **options: Any) -> Path:
@@ -38,13 +38,13 @@ class Reads:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ranges: list[tuple[str, int, int]] = []
-        original = source._LocalSource._read_once
+        original = LocalSource._read_once
 
         def read_once(opened: Any, offset: int, length: int) -> bytes:
             self.ranges.append((Path(opened.name).name, offset, length))
             return original(opened, offset, length)
 
-        monkeypatch.setattr(source._LocalSource, "_read_once", read_once)
+        monkeypatch.setattr(LocalSource, "_read_once", read_once)
 
     def clear(self) -> None:
         self.ranges.clear()

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from pymosaic.dataset.storage import Entry, Storage
-from pymosaic.source import Location
+from pymosaic.io import Location
 
 
 class Killed(BaseException):

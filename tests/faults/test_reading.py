@@ -12,8 +12,7 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
-from pymosaic import source as source_module
-from pymosaic.source import Source
+from pymosaic.io import Source, local
 from tests.faults.injection import FaultyModule, disk_error, has_open, make_table, open_descriptors
 from tests.writing import write
 
@@ -69,20 +68,20 @@ def test_a_fault_at_any_call_comes_through_and_leaves_nothing_open(
     names = ("stat", "open", "fstat", "pread")
     expected = read(DATA)
     counting = FaultyModule(os, names)
-    monkeypatch.setattr(source_module, "os", counting)
+    monkeypatch.setattr(local, "os", counting)
     assert read(path).equals(expected)
     assert counting.calls[:3] == ["stat", "open", "fstat"]
     assert len(counting.calls) > 8
     before = open_descriptors()
     for failing in range(len(counting.calls)):
-        monkeypatch.setattr(source_module, "os", FaultyModule(os, names, failing, error))
+        monkeypatch.setattr(local, "os", FaultyModule(os, names, failing, error))
         with pytest.raises(type(error)) as caught:
             read(path)
         assert caught.value is error
         error.__traceback__ = None  # its frames hold what was open
         del caught
         assert has_open(before), f"call {failing}: {counting.calls[failing]}"
-    monkeypatch.setattr(source_module, "os", os)
+    monkeypatch.setattr(local, "os", os)
     assert read(path).equals(expected)
 
 
@@ -90,10 +89,10 @@ def test_a_file_goes_on_after_a_fault(path: Path, monkeypatch: pytest.MonkeyPatc
     with pymosaic.MosaicFile(path) as file:
         for failing in range(5):
             faulty = FaultyModule(os, ("pread",), failing, disk_error())
-            monkeypatch.setattr(source_module, "os", faulty)
+            monkeypatch.setattr(local, "os", faulty)
             with pytest.raises(OSError, match="Input/output error"):
                 file.read(COLUMNS)
-            monkeypatch.setattr(source_module, "os", os)
+            monkeypatch.setattr(local, "os", os)
             assert file.read(COLUMNS).equals(TABLE.select(COLUMNS))
 
 
@@ -108,7 +107,7 @@ def test_short_reads_are_continued(
         def pread(self, descriptor: int, length: int, offset: int) -> bytes:
             return os.pread(descriptor, min(length, at_most), offset)
 
-    monkeypatch.setattr(source_module, "os", Short())
+    monkeypatch.setattr(local, "os", Short())
     assert read_all(path).equals(TABLE)
 
 
@@ -228,6 +227,6 @@ def test_no_more_descriptors_is_the_systems_error(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     error = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-    monkeypatch.setattr(source_module, "os", FaultyModule(os, ("open",), 0, error))
+    monkeypatch.setattr(local, "os", FaultyModule(os, ("open",), 0, error))
     with pytest.raises(OSError, match="Too many open files"):
         read_all(path)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
-from pymosaic import sink as sink_module
+from pymosaic.io import local
 from tests.faults.injection import (
     FaultyModule,
     disk_error,
@@ -39,7 +39,7 @@ def target(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sink_module, "_BUFFER_BYTES", 4 << 10)
+    monkeypatch.setattr(local, "_BUFFER_BYTES", 4 << 10)
 
 
 def batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
@@ -55,9 +55,9 @@ def write(table: pa.Table, where: object) -> None:
 
 def count_calls(target: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     counting = FaultyModule(os, CALLS)
-    monkeypatch.setattr(sink_module, "os", counting)
+    monkeypatch.setattr(local, "os", counting)
     write(NEW, target)
-    monkeypatch.setattr(sink_module, "os", os)
+    monkeypatch.setattr(local, "os", os)
     calls = counting.calls
     assert calls.count("write") > 5
     assert [call for call in calls if call not in ("write", "fchown", "fchmod")] == [
@@ -84,14 +84,14 @@ def test_a_fault_in_place_of_any_call(
     for failing, call in enumerate(calls):
         write(OLD, target)
         error = ERRORS[kind]()
-        monkeypatch.setattr(sink_module, "os", FaultyModule(os, CALLS, failing, error))
+        monkeypatch.setattr(local, "os", FaultyModule(os, CALLS, failing, error))
         try:
             write(NEW, target)
         except type(error) as caught:
             assert caught is error  # noqa: PT017
         else:
             assert call in ("fchown", "fchmod")  # giving a file its owner is a courtesy
-        monkeypatch.setattr(sink_module, "os", os)
+        monkeypatch.setattr(local, "os", os)
         error.__traceback__ = None
         replaced = "replace" in calls[:failing] or call in ("fchown", "fchmod")
         if kind == "interrupt" and call in ("fchown", "fchmod"):
@@ -112,10 +112,10 @@ def test_an_interrupt_right_after_any_call(target: Path, monkeypatch: pytest.Mon
         write(OLD, target)
         error = KeyboardInterrupt()
         faulty = FaultyModule(os, CALLS, failing, error, afterwards=True)
-        monkeypatch.setattr(sink_module, "os", faulty)
+        monkeypatch.setattr(local, "os", faulty)
         with pytest.raises(KeyboardInterrupt) as caught:
             write(NEW, target)
-        monkeypatch.setattr(sink_module, "os", os)
+        monkeypatch.setattr(local, "os", os)
         assert caught.value is error
         error.__traceback__ = None
         del caught
@@ -130,7 +130,7 @@ def test_an_interrupt_right_after_any_call(target: Path, monkeypatch: pytest.Mon
 def test_a_temporary_file_that_cannot_be_deleted_says_what_it_is(
     target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sink_module, "os", FaultyModule(os, ("unlink",), 0, disk_error()))
+    monkeypatch.setattr(local, "os", FaultyModule(os, ("unlink",), 0, disk_error()))
     writer = pymosaic.MosaicWriter(target, NEW.schema)
     writer.write(NEW)
     writer.abort()
@@ -191,7 +191,7 @@ def test_after_a_failed_batch_nothing_more_is_written(
     target: Path, failing: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = pymosaic.MosaicWriter(target, NEW.schema, row_group_bytes=1)
-    monkeypatch.setattr(sink_module, "os", FaultyModule(os, ("write",), failing, disk_error()))
+    monkeypatch.setattr(local, "os", FaultyModule(os, ("write",), failing, disk_error()))
     with pytest.raises(OSError, match="Input/output error"):
         writer.write(pa.concat_tables([NEW] * 3))
     for step in (

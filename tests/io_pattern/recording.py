@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import pymosaic
-from pymosaic.source import Source
+from pymosaic.io import Source
 from tests.oracle import Bucket, decode
 
 Range = tuple[int, int]

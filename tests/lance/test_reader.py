@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
+from pymosaic.io import Source
 from pymosaic.lance import LanceFile, write_table
-from pymosaic.source import Source
 
 TABLE = pa.table(
     {

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 import pymosaic
-from pymosaic import sink
+from pymosaic.io import arrow
 
 
 def main(base: str, port: str) -> None:
@@ -32,7 +32,7 @@ def main(base: str, port: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         stream.close()
 
-    sink._ArrowSink._upload = upload  # type: ignore[method-assign]
+    arrow._ArrowSink._upload = upload  # type: ignore[method-assign]
     # Above the size of which an object is sent in parts.
     table = pa.table({"n": np.arange(2_000_000), "x": np.random.default_rng(1).random(2_000_000)})
     pymosaic.write_dataset(table, base, mode="append", filesystem=filesystem, compression="none")

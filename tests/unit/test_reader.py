@@ -20,7 +20,7 @@ from tests.equality import assert_identical
 from tests.writing import write
 
 import pymosaic
-from pymosaic.source import Source
+from pymosaic.io import Source
 from pymosaic.testing.pieces import INTEGER, ONE_TWO, STRING, entry, forge, row_group, schema
 
 TABLE = pa.table(

@@ -23,9 +23,9 @@ from fsspec.implementations.local import LocalFileSystem as FsspecLocal
 from fsspec.implementations.memory import MemoryFileSystem
 from pyarrow import fs
 
-from pymosaic import sink as sink_module
 from pymosaic.errors import ClosedError, InvalidOptionError
-from pymosaic.sink import open_sink
+from pymosaic.io import fsspec as fsspec_module
+from pymosaic.io import local, open_sink, spool
 
 OLD = b"the old file"
 NEW = bytes(range(256)) * 40
@@ -54,9 +54,9 @@ def memory_filesystem():
 
 @pytest.fixture
 def small_buffers(monkeypatch):
-    monkeypatch.setattr(sink_module, "_BUFFER_BYTES", 100)
-    monkeypatch.setattr(sink_module, "_SPOOL_BYTES", 100)
-    monkeypatch.setattr(sink_module, "_UPLOAD_BYTES", 70)
+    monkeypatch.setattr(local, "_BUFFER_BYTES", 100)
+    monkeypatch.setattr(spool, "_SPOOL_BYTES", 100)
+    monkeypatch.setattr(fsspec_module, "_UPLOAD_BYTES", 70)
 
 
 def beside(target):
@@ -125,7 +125,7 @@ class TestLocalPaths:
     @pytest.mark.parametrize("kind", list(KINDS))
     def test_every_way_to_name_one_leads_to_the_same_code(self, target, kind):
         sink = open_sink(*KINDS[kind](target))
-        assert isinstance(sink, sink_module._LocalSink)
+        assert isinstance(sink, local.LocalSink)
         sink.abort()
 
     @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ class TestLocalPaths:
             return write(descriptor, data)
 
         monkeypatch.setattr(os, "write", record_write)
-        monkeypatch.setattr(sink_module, "_BUFFER_BYTES", 100)
+        monkeypatch.setattr(local, "_BUFFER_BYTES", 100)
         sink = open_sink(target)
         for length in (40, 40, 40, 500, 60, 40, 1):
             sink.write(b"x" * length)
@@ -511,7 +511,7 @@ class TestEndOfProcess:
     def run(self, target, ending):
         program = f"""
             import signal, sys
-            from pymosaic.sink import open_sink
+            from pymosaic.io import open_sink
             sink = open_sink({str(target)!r})
             for _ in range(64):
                 sink.write(bytes(1 << 16))
@@ -926,7 +926,7 @@ class TestFsspecFileSystems:
 
 
 def test_the_documented_name_matches_what_is_left(target):
-    assert ".<target name>.tmp-<pid>-<random>" in (sink_module.__doc__ or "")
-    directory, name = os.path.split(sink_module._temporary_path(str(target)))
+    assert ".<target name>.tmp-<pid>-<random>" in (local.__doc__ or "")
+    directory, name = os.path.split(local._temporary_path(str(target)))
     assert Path(directory) == target.parent
     assert TEMPORARY.fullmatch(name)

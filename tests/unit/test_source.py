@@ -25,9 +25,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import fs
 
-from pymosaic import source as source_module
 from pymosaic.errors import ClosedError, CorruptFileError, InvalidOptionError
-from pymosaic.source import Extent, Source, merge_ranges, open_source, resolve_location
+from pymosaic.io import Source, open_source, resolve_location
+from pymosaic.io import source as source_module
+from pymosaic.io.local import LocalSource
+from pymosaic.io.location import without_secrets
+from pymosaic.io.ranges import Extent, merge_ranges
 
 DATA = bytes(itertools.islice(itertools.cycle(range(251)), 10_000))
 
@@ -218,7 +221,7 @@ class TestNames:
         ],
     )
     def test_secrets_in_a_uri_are_not_shown(self, uri, shown):
-        assert source_module._without_secrets(uri) == shown
+        assert without_secrets(uri) == shown
 
 
 class TestLocalFiles:
@@ -228,7 +231,7 @@ class TestLocalFiles:
     )
     def test_every_way_to_name_one_leads_to_the_same_code(self, path, kind):
         source = open_source(*KINDS[kind](path))
-        assert isinstance(source, source_module._LocalSource)
+        assert isinstance(source, LocalSource)
         source.close()
 
     @pytest.mark.parametrize("name", ["a b.mosaic", "ü%20.mosaic", "#?.mosaic"])
@@ -578,7 +581,7 @@ class TestFileSystems:
     def test_fsspec_is_not_imported_unless_it_is_needed(self, path):
         program = (
             "import sys\n"
-            "from pymosaic.source import open_source\n"
+            "from pymosaic.io import open_source\n"
             "from pyarrow import fs\n"
             f"open_source({str(path)!r}), open_source({path.as_uri()!r})\n"
             f"open_source({str(path)!r}, fs.LocalFileSystem()), open_source(b'')\n"

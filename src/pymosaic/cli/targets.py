@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,8 +9,8 @@ import pyarrow as pa
 
 from pymosaic.cli.formats import open_writer
 from pymosaic.errors import InvalidOptionError
+from pymosaic.io import resolve_location, status_of
 from pymosaic.progress import Meter
-from pymosaic.source import Location, resolve_location
 
 __all__ = ["check_target", "split_target", "target_bytes", "write_batches"]
 
@@ -27,24 +26,14 @@ def split_target(files: list[str], target: str | None) -> tuple[list[str], str]:
 
 def check_target(target: str, overwrite: bool) -> None:
     """Refuse to replace what exists, unless that is wanted."""
-    if not overwrite and _size(resolve_location(target)) is not None:
+    if not overwrite and status_of(resolve_location(target)) is not None:
         raise FileExistsError(17, "exists already; --overwrite replaces it", target)
 
 
 def target_bytes(target: str) -> int:
     """The size of what was written."""
-    return _size(resolve_location(target)) or 0
-
-
-def _size(location: Location) -> int | None:
-    if location.filesystem is None:
-        return os.path.getsize(location.path) if os.path.lexists(location.path) else None
-    if location.is_fsspec:
-        if not location.filesystem.exists(location.path):
-            return None
-        return int(location.filesystem.info(location.path).get("size") or 0)
-    information = location.filesystem.get_file_info(location.path)
-    return None if not information.type else int(information.size or 0)
+    status = status_of(resolve_location(target))
+    return 0 if status is None else status.size
 
 
 def write_batches(

@@ -11,9 +11,9 @@ from pymosaic.dataset.merge import schema_content_of
 from pymosaic.dataset.records import take_snapshot
 from pymosaic.dataset.storage import Entry, Storage
 from pymosaic.errors import located
+from pymosaic.io import open_source
 from pymosaic.limits import Limits
 from pymosaic.reader import MosaicFile, read_end
-from pymosaic.source import open_source
 
 __all__ = ["CompactionGroup", "FileSummary", "group_files", "summarize_files"]
 

@@ -19,7 +19,7 @@ from pymosaic.dataset.partitioning import Partition, split_partition
 from pymosaic.dataset.records import list_record_names, take_snapshot
 from pymosaic.dataset.storage import Storage, open_storage
 from pymosaic.errors import InvalidOptionError
-from pymosaic.source import Location, resolve_location
+from pymosaic.io import Location, resolve_location, status_of
 
 __all__ = ["DataFile", "DatasetSource", "Discovery", "discover"]
 
@@ -122,9 +122,8 @@ def _find(location: Location, hive: bool) -> list[DataFile]:
 
 
 def _is_file(location: Location) -> bool:
-    if location.is_fsspec:
-        return bool(location.filesystem.isfile(location.path))
-    return bool(location.filesystem.get_file_info(location.path).is_file)
+    status = status_of(location)
+    return status is not None and status.is_file
 
 
 def _single(path: str, hive: bool) -> DataFile:

@@ -29,6 +29,7 @@ from pymosaic.errors import (
 )
 from pymosaic.format import row_group_index, schema_block
 from pymosaic.format.footer import Footer
+from pymosaic.io import Sink, SinkLike, Source, SourceLike, open_sink, open_source
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.row_group_index import RowGroupIndex
 from pymosaic.limits import Limits
@@ -36,8 +37,6 @@ from pymosaic.plan import plan_row_group
 from pymosaic.progress import Meter, Progress
 from pymosaic.reader import FileEnd, check_buckets, read_end
 from pymosaic.row_group_reader import BucketLoader, FileParts, RowGroupReader
-from pymosaic.sink import Sink, SinkLike, open_sink
-from pymosaic.source import Source, SourceLike, open_source
 from pymosaic.threads import ordered_map, split_evenly
 
 __all__ = ["MergeReport", "merge", "schema_content_of"]

@@ -18,10 +18,10 @@ from pymosaic.dataset.plan import Piece
 from pymosaic.dataset.read_ahead import read_ahead
 from pymosaic.errors import DatasetError, LimitExceededError, located
 from pymosaic.filters import Filter
+from pymosaic.io import Source, open_source
 from pymosaic.kernels.arrow_export import MemoryBudget
 from pymosaic.limits import Limits
 from pymosaic.row_group_reader import FileParts, RowGroupReader
-from pymosaic.source import Source, open_source
 from pymosaic.threads import num_threads
 
 __all__ = ["ScanTask", "warn_skipped"]

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from pymosaic.sink import open_sink, sync_directory
-from pymosaic.source import Location, open_source, resolve_location
+from pymosaic.io import Location, open_sink, open_source, resolve_location
+from pymosaic.io.local import sync_directory
 
 __all__ = ["Entry", "Storage", "open_storage"]
 
@@ -361,4 +361,7 @@ def open_storage(base: str | os.PathLike[str], filesystem: object = None) -> Sto
     location = resolve_location(base, filesystem)
     if location.filesystem is None:
         return _LocalStorage(location)
-    return (_FsspecStorage if location.is_fsspec else _ArrowStorage)(location)
+    from pyarrow.fs import FileSystem
+
+    is_arrow = isinstance(location.filesystem, FileSystem)
+    return (_ArrowStorage if is_arrow else _FsspecStorage)(location)

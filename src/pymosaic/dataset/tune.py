@@ -22,10 +22,10 @@ import pyarrow as pa
 from pymosaic.dataset.dataset import Dataset
 from pymosaic.dataset.write import open_batches
 from pymosaic.errors import InvalidDataError, InvalidOptionError
+from pymosaic.io import Source
 from pymosaic.options import DEFAULT_NUM_BUCKETS
 from pymosaic.progress import Meter, Progress
 from pymosaic.reader import MosaicFile
-from pymosaic.source import Source
 from pymosaic.writer import write_table
 
 __all__ = ["Recommendation", "Trial", "tune"]

@@ -10,13 +10,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pymosaic.errors import CorruptFileError, LimitExceededError
+from pymosaic.io import Source
 from pymosaic.lance.columns import ColumnPages, parse_column
 from pymosaic.lance.container import FOOTER_BYTES, FileDescriptor, Footer, parse_footer
 from pymosaic.lance.schema import is_single_column, parse_schema
 from pymosaic.limits import Limits
 from pymosaic.pages.nesting import FieldNode, LeafPath, build_node, leaf_paths
 from pymosaic.pages.protobuf import parse
-from pymosaic.source import Source
 
 __all__ = ["FieldColumns", "FileParts", "open_parts"]
 

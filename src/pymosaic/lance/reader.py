@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from pymosaic.errors import ColumnNotFoundError, InvalidOptionError, located
+from pymosaic.io import SourceLike, open_source
 from pymosaic.lance.columns import LancePage
 from pymosaic.lance.opening import FileParts, open_parts
 from pymosaic.lance.readings import (
@@ -31,7 +32,6 @@ from pymosaic.lance.readings import (
 from pymosaic.limits import Limits
 from pymosaic.pages.blocks import Integers, Memory
 from pymosaic.pages.nesting import leaf_names, merge
-from pymosaic.source import SourceLike, open_source
 from pymosaic.suggestions import did_you_mean, quote
 
 __all__ = ["LanceFile"]

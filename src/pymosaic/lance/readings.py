@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from pymosaic.errors import LimitExceededError
+from pymosaic.io import Source
 from pymosaic.lance.columns import ColumnPages, LancePage
 from pymosaic.limits import Limits
 from pymosaic.pages import read_page, take_from_pages
@@ -17,7 +18,6 @@ from pymosaic.pages.layouts import mini_block
 from pymosaic.pages.layouts.page import FILE, Range, Steps
 from pymosaic.pages.messages import MiniBlockLayout
 from pymosaic.pages.nesting import FieldNode, LeafPath, merge
-from pymosaic.source import Source
 
 __all__ = [
     "LeafCursor",

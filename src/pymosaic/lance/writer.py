@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from pymosaic.errors import InvalidDataError, InvalidOptionError
+from pymosaic.io import Sink, SinkLike, open_sink
 from pymosaic.lance.container import (
     ColumnMetadata,
     DirectEncoding,
@@ -37,7 +38,6 @@ from pymosaic.pages.messages import BlobLayout, Layer, Layout, emit_layout
 from pymosaic.pages.nesting import FieldNode, build_node, leaf_names
 from pymosaic.pages.protobuf import emit
 from pymosaic.pages.write import write_page
-from pymosaic.sink import Sink, SinkLike, open_sink
 
 __all__ = ["write_table"]
 

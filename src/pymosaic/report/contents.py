@@ -14,18 +14,18 @@ import numpy as np
 from pymosaic.errors import UnsupportedFeatureError
 from pymosaic.format.footer import FOOTER_SIZE
 from pymosaic.format.types import Encoding
-from pymosaic.metadata import BucketMetadata, ColumnMetadata
-from pymosaic.reader import MosaicFile
-from pymosaic.report.parquet_footer import measure_footer
-from pymosaic.report.payload import Numbers
-from pymosaic.report.values import Samples, merge_statistics, take_samples
-from pymosaic.source import (
+from pymosaic.io.source import (
     LOCAL_MERGE_GAP,
     LOCAL_TAIL_BYTES,
     MAX_MERGED_BYTES,
     REMOTE_MERGE_GAP,
     REMOTE_TAIL_BYTES,
 )
+from pymosaic.metadata import BucketMetadata, ColumnMetadata
+from pymosaic.reader import MosaicFile
+from pymosaic.report.parquet_footer import measure_footer
+from pymosaic.report.payload import Numbers
+from pymosaic.report.values import Samples, merge_statistics, take_samples
 
 __all__ = ["collect"]
 

@@ -17,11 +17,10 @@ from importlib.resources.abc import Traversable
 from numbers import Integral
 
 from pymosaic.errors import InvalidOptionError
+from pymosaic.io import SourceLike, open_sink
 from pymosaic.reader import MosaicFile
 from pymosaic.report.contents import collect
 from pymosaic.report.payload import pack
-from pymosaic.sink import open_sink
-from pymosaic.source import SourceLike
 
 __all__ = ["DEFAULT_SAMPLES", "write_report"]
 

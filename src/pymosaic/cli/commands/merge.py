@@ -44,7 +44,7 @@ def command(
     from pymosaic.cli.targets import check_target, split_target, target_bytes
     from pymosaic.cli.text import count, size
     from pymosaic.dataset.merge import merge
-    from pymosaic.sink import open_sink
+    from pymosaic.io import open_sink
 
     sources, target = split_target(files, target)
     check_target(target, overwrite)

@@ -1,7 +1,7 @@
 """Tables in files of other formats (and ours), read and written batch by batch.
 
 Each module has a ``read`` and a ``write`` function; which one a path means is told by its
-extension. All writing goes through :mod:`pymosaic.sink`, so a file appears whole or not at all.
+extension. All writing goes through :mod:`pymosaic.io`, so a file appears whole or not at all.
 """
 
 from __future__ import annotations

@@ -11,8 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from pymosaic.errors import InvalidOptionError
-from pymosaic.sink import Sink, open_sink
-from pymosaic.source import resolve_location
+from pymosaic.io import Sink, open_sink, open_stream, resolve_location
 
 __all__ = [
     "ArrowFileWriter",
@@ -36,12 +35,7 @@ def batch_rows(num_columns: int) -> int:
 
 def open_binary(path: str) -> pa.NativeFile:
     """A file or URI, for reading at any place."""
-    location = resolve_location(path)
-    if location.filesystem is None:
-        return pa.OSFile(location.path)
-    if location.is_fsspec:
-        return pa.PythonFile(location.filesystem.open(location.path, "rb"), mode="r")
-    return location.filesystem.open_input_file(location.path)
+    return open_stream(resolve_location(path))
 
 
 class TableReader(abc.ABC):

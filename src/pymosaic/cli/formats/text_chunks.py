@@ -19,8 +19,8 @@ from pymosaic.cli.formats.base import (
     open_binary,
 )
 from pymosaic.errors import InvalidDataError, LimitExceededError, UnsupportedFeatureError
+from pymosaic.io import open_sink
 from pymosaic.progress import Meter, Progress
-from pymosaic.sink import open_sink
 
 __all__ = ["CompressedText", "TextFile", "TextReader", "TextWriter", "chunks"]
 

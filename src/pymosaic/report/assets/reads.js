@@ -1,6 +1,6 @@
 // Which bytes a projection reads: from this file as pymosaic reads it, and from Parquet's layout.
 
-// Groups ranges `[offset, length]` into reads, as pymosaic.source.merge_ranges does.
+// Groups ranges `[offset, length]` into reads, as pymosaic.io.ranges.merge_ranges does.
 function mergeRanges(ranges, gap, maxBytes) {
   const reads = [];
   let start = 0;

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 
 from pymosaic.dataset.dataset import Dataset
 from pymosaic.errors import InvalidOptionError
+from pymosaic.io import open_sink
 from pymosaic.progress import Progress
 from pymosaic.reader import MosaicFile
-from pymosaic.sink import open_sink
 from pymosaic.spark.jobs.distinct import DistinctCounts
 from pymosaic.spark.jobs.fingerprints import hash_values
 from pymosaic.spark.jobs.report import JobReport, Stopwatch

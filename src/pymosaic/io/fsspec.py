@@ -1,0 +1,156 @@
+"""File systems of fsspec."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import nullcontext, suppress
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from pymosaic.errors import InvalidOptionError
+from pymosaic.io.kind import FileSystemKind, Place, Status
+from pymosaic.io.location import Location
+from pymosaic.io.sink import Sink, write_all, write_some
+from pymosaic.io.source import Source, tune_for_latency
+from pymosaic.io.spool import SpooledSink
+
+__all__ = ["FSSPEC", "place_of_uri"]
+
+_UPLOAD_BYTES = 8 << 20
+
+
+class _FsspecSource(Source):
+    """A path in an fsspec file system: one ranged request per read, no read-ahead."""
+
+    def __init__(self, name: str, path: str, filesystem: Any, size: int | None) -> None:
+        self._path = path
+        self._filesystem = filesystem
+        # Only the asynchronous file systems promise to be thread-safe.
+        self._lock = nullcontext() if filesystem.async_impl else threading.Lock()
+        if size is None:
+            information = filesystem.info(path)
+            if information.get("type") == "directory":
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+            size = information.get("size")
+        if size is None:
+            raise io.UnsupportedOperation(f"{name}: the file system does not tell the file's size")
+        tune_for_latency(self)
+        super().__init__(name, size)
+
+    def _read_once(self, offset: int, length: int) -> bytes:
+        with self._lock:
+            data: bytes = self._filesystem.cat_file(self._path, start=offset, end=offset + length)
+        return data
+
+
+class _FsspecSink(SpooledSink):
+    """A path in an fsspec file system, committed only when all of it has been sent.
+
+    Inside ``with filesystem.transaction`` it appears when the transaction ends.
+    """
+
+    def _upload(self, contents: memoryview) -> None:
+        # Without autocommit=False, fsspec completes a file even when it is dropped half-written.
+        file = self._filesystem.open(self._path, "wb", autocommit=False)
+        try:
+            for start in range(0, contents.nbytes, _UPLOAD_BYTES):
+                write_all(partial(write_some, file), contents[start : start + _UPLOAD_BYTES])
+            file.close()
+            if not self._awaits_transaction(file):
+                self._forget(file)
+                if hasattr(file, "commit"):  # else close() was it
+                    file.commit()
+        except BaseException:
+            self._forget(file)
+            with suppress(Exception):  # the first failure is what the caller must see
+                file.discard()
+            raise
+
+    def _transactions(self) -> Iterator[tuple[bool, Any]]:
+        """For each file system, from wrapper to wrapped: is one begun, and the files waiting."""
+        from fsspec.spec import AbstractFileSystem
+
+        filesystem: Any = self._filesystem
+        while isinstance(filesystem, AbstractFileSystem):
+            yield filesystem._intrans, getattr(filesystem.transaction, "files", ())
+            filesystem = getattr(filesystem, "fs", None)
+
+    def _awaits_transaction(self, file: Any) -> bool:
+        return any(begun and file in files for begun, files in self._transactions())
+
+    def _forget(self, file: Any) -> None:
+        """Take the file off fsspec's list: it is put there even where no transaction has begun."""
+        for _, files in self._transactions():
+            if file in files:
+                files.remove(file)
+
+    def _look(self) -> tuple[int | None, object]:
+        self._filesystem.invalidate_cache(self._path)
+        try:
+            information = self._filesystem.info(self._path)
+        except FileNotFoundError:
+            return None, None
+        return information["size"], information
+
+    def _delete(self) -> None:
+        self._filesystem.rm_file(self._path)
+
+
+def place_of_uri(uri: str) -> Place:
+    """The file system of a URI that pyarrow does not know, and the path in it."""
+    scheme = uri.partition("://")[0]
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise InvalidOptionError(
+            f"pyarrow does not know the URI scheme {scheme!r}: install fsspec, which may"
+        ) from None
+    try:
+        filesystem, path = url_to_fs(uri)
+    except ValueError as error:
+        raise InvalidOptionError(
+            f"neither pyarrow nor fsspec knows the URI scheme {scheme!r}"
+        ) from error
+    return path, filesystem
+
+
+class _FsspecFileSystem(FileSystemKind):
+    def locate(self, path: str, filesystem: Any) -> Place | None:
+        if _is_instance(filesystem, "fsspec.implementations.arrow", "ArrowFSWrapper"):
+            return filesystem._strip_protocol(path), filesystem.fs
+        if _is_instance(filesystem, "fsspec.implementations.local", "LocalFileSystem"):
+            return filesystem._strip_protocol(path), None
+        is_ours = _is_instance(filesystem, "fsspec.spec", "AbstractFileSystem")
+        return (path, filesystem) if is_ours else None
+
+    def source(self, location: Location, size: int | None) -> Source:
+        return _FsspecSource(location.name, location.path, location.filesystem, size)
+
+    def sink(self, location: Location) -> Sink:
+        return _FsspecSink(location.name, location.path, location.filesystem)
+
+    def stream(self, location: Location) -> pa.NativeFile:
+        return pa.PythonFile(location.filesystem.open(location.path, "rb"), mode="r")
+
+    def status(self, location: Location) -> Status | None:
+        try:
+            information = location.filesystem.info(location.path)
+        except FileNotFoundError:
+            return None
+        return Status(information.get("type") == "file", information.get("size") or 0)
+
+
+FSSPEC = _FsspecFileSystem()
+
+
+def _is_instance(value: object, module: str, name: str) -> bool:
+    """``isinstance`` without importing: where the module is not loaded there are no instances."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(value, getattr(loaded, name))

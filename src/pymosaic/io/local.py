@@ -1,0 +1,203 @@
+"""Local files.
+
+Read with ``pread`` and never mapped: a file that shrinks while it is open gives an error, not
+SIGBUS. Written to a temporary file beside the target, ``.<target name>.tmp-<pid>-<random>``;
+``commit`` syncs it, renames it over the target, and syncs the directory. Only a process that is
+killed leaves one behind, and it may then be deleted. A target that exists keeps its permission bits
+and, where the system allows it, its owner; a symbolic link stays one, and what it points to is
+replaced.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import secrets
+import stat
+import weakref
+from contextlib import suppress
+from functools import partial
+
+import pyarrow as pa
+
+from pymosaic.errors import ClosedError
+from pymosaic.io.kind import FileSystemKind, Status
+from pymosaic.io.location import Location
+from pymosaic.io.sink import Sink, write_all
+from pymosaic.io.source import Source
+from pymosaic.kernels.descriptor import Descriptor
+
+__all__ = ["LOCAL", "LocalSink", "LocalSource", "sync_directory"]
+
+_BUFFER_BYTES = 1 << 20
+_MAX_NAME_BYTES = 255
+
+
+class LocalSource(Source):
+    """A local file, read with ``pread``: no shared position, no lock, fine after a fork."""
+
+    def __init__(self, name: str, path: str) -> None:
+        _check_regular(name, os.stat(path))  # before open: opening a FIFO would wait for a writer
+        self._descriptor: Descriptor | None = Descriptor(os.open, path, os.O_RDONLY | os.O_CLOEXEC)
+        status = os.fstat(self._descriptor.number)
+        _check_regular(name, status)
+        super().__init__(name, status.st_size)
+
+    def _read_once(self, offset: int, length: int) -> bytes:
+        descriptor = self._descriptor
+        if descriptor is None:
+            raise ClosedError(f"{self.name} is closed")
+        return os.pread(descriptor.number, length, offset)
+
+    def _release(self) -> None:
+        self._descriptor = None
+
+
+class LocalSink(Sink):
+    """A temporary file beside the target, renamed over it on commit."""
+
+    def __init__(self, name: str, path: str) -> None:
+        super().__init__(name)
+        self._target, replaced = _find_target(name, path)
+        self._pending = bytearray()
+        self._temporary = _TemporaryFile(_temporary_path(self._target))
+        # Also runs when the sink is forgotten, and when the interpreter exits. It stands before
+        # there is a file, so that an interrupt leaves none.
+        self._discard_once = weakref.finalize(self, self._temporary.discard, os.getpid())
+        self._temporary.create(name, replaced)
+        if replaced is not None:
+            _copy_ownership(self._temporary.number, replaced)
+
+    def _write(self, view: memoryview) -> None:
+        if len(self._pending) + view.nbytes > _BUFFER_BYTES:
+            self._flush()
+        if view.nbytes > _BUFFER_BYTES:
+            self._write_through(view)
+        else:
+            self._pending += view
+
+    def _flush(self) -> None:
+        pending, self._pending = self._pending, bytearray()
+        self._write_through(memoryview(pending))
+
+    def _write_through(self, view: memoryview) -> None:
+        write_all(partial(os.write, self._temporary.number), view)
+
+    def _commit(self) -> None:
+        self._flush()
+        os.fsync(self._temporary.number)
+        os.replace(self._temporary.path, self._target)
+        self._discard_once()  # closes it; there is nothing of that name to delete any more
+        sync_directory(os.path.dirname(self._target))
+
+    def _discard(self) -> None:
+        self._pending.clear()
+        self._discard_once()
+
+
+class _TemporaryFile:
+    """A path and, while it is open, the file there."""
+
+    __slots__ = ("_descriptor", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._descriptor: Descriptor | None = None
+
+    @property
+    def number(self) -> int:
+        assert self._descriptor is not None, "it is discarded"
+        return self._descriptor.number
+
+    def create(self, name: str, replaced: os.stat_result | None) -> None:
+        mode = 0o666 if replaced is None else 0o600  # the kernel applies the umask
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            self._descriptor = Descriptor(os.open, self.path, flags, mode)
+        except OSError as error:
+            error.filename = name  # the caller never heard of the temporary file
+            raise
+
+    def discard(self, owner: int) -> None:
+        self._descriptor = None
+        # A forked child that ends must not delete what its parent is writing.
+        if os.getpid() == owner:
+            with suppress(OSError):
+                os.unlink(self.path)
+
+
+def _find_target(name: str, path: str) -> tuple[str, os.stat_result | None]:
+    """The file that the path means, links followed, and its status if it exists."""
+    if not os.path.basename(path):
+        code = errno.EISDIR if path else errno.ENOENT
+        raise OSError(code, os.strerror(code), name)
+    target = os.path.realpath(path)
+    try:
+        status = os.stat(target)
+    except FileNotFoundError:
+        return target, None
+    _check_regular(name, status)
+    # A rename would not ask, but a file made read-only is meant to stay.
+    if not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
+    return target, status
+
+
+def _temporary_path(target: str) -> str:
+    directory, name = os.path.split(target)
+    suffix = f".tmp-{os.getpid()}-{secrets.token_hex(8)}"
+    while len(os.fsencode(name)) > _MAX_NAME_BYTES - 1 - len(suffix):
+        name = name[:-1]
+    return os.path.join(directory, f".{name}{suffix}")
+
+
+def _copy_ownership(descriptor: int, replaced: os.stat_result) -> None:
+    # Best effort: only the superuser may give files away, and some file systems have no owners.
+    with suppress(OSError):
+        os.fchown(descriptor, replaced.st_uid, replaced.st_gid)
+    with suppress(OSError):
+        os.fchmod(descriptor, stat.S_IMODE(replaced.st_mode) & 0o777)
+
+
+def sync_directory(directory: str) -> None:
+    """Make a rename into a directory durable, where the file system can."""
+    try:
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        descriptor = Descriptor(os.open, directory, flags)
+    except PermissionError:
+        return  # a directory that may be written but not read; the rename stands
+    try:
+        os.fsync(descriptor.number)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # not every file system can
+            raise
+
+
+def _check_regular(name: str, status: os.stat_result) -> None:
+    """Refuse directories, devices and pipes, which have no stable size and cannot be replaced."""
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+    if not stat.S_ISREG(status.st_mode):
+        raise io.UnsupportedOperation(
+            f"{name} is not a regular file; open it and pass the file object instead"
+        )
+
+
+class _LocalFileSystem(FileSystemKind):
+    def source(self, location: Location, size: int | None) -> Source:
+        return LocalSource(location.name, location.path)
+
+    def sink(self, location: Location) -> Sink:
+        return LocalSink(location.name, location.path)
+
+    def stream(self, location: Location) -> pa.NativeFile:
+        return pa.OSFile(location.path)
+
+    def status(self, location: Location) -> Status | None:
+        if not os.path.lexists(location.path):
+            return None
+        return Status(os.path.isfile(location.path), os.path.getsize(location.path))
+
+
+LOCAL = _LocalFileSystem()

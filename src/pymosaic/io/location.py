@@ -1,0 +1,26 @@
+"""Where a file is: a path in a file system."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+__all__ = ["Location", "without_secrets"]
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A path in a file system; ``filesystem`` is None for the local one, however it was named."""
+
+    name: str
+    path: str
+    filesystem: Any = None
+
+
+def without_secrets(uri: str) -> str:
+    """The URI as it may appear in messages: passwords and query parameters (keys) taken out."""
+    parts = urlsplit(uri)
+    user, at, host = parts.netloc.rpartition("@")
+    netloc = f"***@{host}" if at and ":" in user else parts.netloc
+    return urlunsplit((parts.scheme, netloc, parts.path, "", ""))

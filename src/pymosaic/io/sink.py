@@ -1,0 +1,106 @@
+"""The interface of what takes a file's bytes.
+
+Nothing is visible before ``commit``, where the target allows it, and nothing is left by ``abort``.
+"""
+
+from __future__ import annotations
+
+import abc
+import enum
+import errno
+import io
+from collections.abc import Callable
+from typing import Any
+
+from pymosaic.errors import ClosedError
+
+__all__ = ["Sink", "write_all", "write_some"]
+
+
+class _State(enum.Enum):
+    OPEN = "open"
+    FAILED = "unusable since a write failed"
+    COMMITTED = "closed"
+    ABORTED = "aborted"
+
+
+class Sink(abc.ABC):
+    """A place that takes a file's bytes in order. For one thread at a time.
+
+    Attributes
+    ----------
+    name : str or None
+        Path or URI for messages; None where there is none.
+    position : int
+        Where the next byte goes, from the start of the target.
+    """
+
+    def __init__(self, name: str | None, position: int = 0) -> None:
+        self.name = name
+        self.position = position
+        self._state = _State.OPEN
+
+    @abc.abstractmethod
+    def _write(self, view: memoryview) -> None:
+        """Take all bytes or raise."""
+
+    @abc.abstractmethod
+    def _commit(self) -> None:
+        """Make what was written visible and durable."""
+
+    @abc.abstractmethod
+    def _discard(self) -> None:
+        """Remove what was written, as far as that is possible; never raises OSError."""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Take the whole buffer; after an exception the sink can only be aborted."""
+        self._check_open()
+        view = memoryview(data).cast("B")
+        try:
+            self._write(view)
+        except BaseException:
+            self._state = _State.FAILED
+            raise
+        self.position += view.nbytes
+
+    def commit(self) -> None:
+        """Make the file visible and durable; a failure discards it. Again is harmless."""
+        if self._state is _State.COMMITTED:
+            return
+        self._check_open()
+        try:
+            self._commit()
+        except BaseException:
+            self.abort()
+            raise
+        self._state = _State.COMMITTED
+
+    def abort(self) -> None:
+        """Leave no trace. Harmless at any time, also after a failure or a commit."""
+        if self._state not in (_State.COMMITTED, _State.ABORTED):
+            self._state = _State.ABORTED
+            self._discard()
+
+    def _check_open(self) -> None:
+        if self._state is not _State.OPEN:
+            raise ClosedError(f"{self.name or 'the file'} is {self._state.value}")
+
+
+def write_all(write: Callable[[memoryview], int], view: memoryview) -> None:
+    """Call ``write``, which may take a part and return its size, until all bytes are taken."""
+    while view.nbytes:
+        count = write(view)
+        if not 0 < count <= view.nbytes:
+            raise OSError(errno.EIO, f"a write of {view.nbytes} bytes took {count}")
+        view = view[count:]
+
+
+def write_some(file: Any, view: memoryview) -> int:
+    """Write to a file object; the number of bytes that it took."""
+    # io promises not to keep the buffer; any other object gets one that it may keep.
+    count = file.write(view if isinstance(file, io.IOBase) else bytes(view))
+    if isinstance(count, int):
+        return count
+    if isinstance(file, io.RawIOBase):
+        raise BlockingIOError(errno.EAGAIN, "the file object is non-blocking")
+    return view.nbytes  # many a hand-made write() returns nothing
