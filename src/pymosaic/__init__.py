@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         MosaicError,
         UnsupportedFeatureError,
     )
-    from pymosaic.expressions import FilterSyntaxError, parse_filter
+    from pymosaic.filters.text import FilterSyntaxError, parse_filter
     from pymosaic.interop.pandas import read_pandas
     from pymosaic.interop.polars import scan_polars
     from pymosaic.limits import Limits
@@ -132,7 +132,7 @@ _MODULES = {
         "MosaicError",
         "UnsupportedFeatureError",
     ),
-    "expressions": (
+    "filters.text": (
         "FilterSyntaxError",
         "parse_filter",
     ),

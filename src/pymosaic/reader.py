@@ -35,7 +35,7 @@ from pymosaic.row_group_reader import FileParts, RowGroupReader, Selection
 from pymosaic.statistics import ColumnStatistics, make_statistics
 
 if TYPE_CHECKING:
-    from pymosaic.filters import Filter
+    from pymosaic.filters.row_filter import Filter
 
 __all__ = ["MosaicFile", "read_metadata", "read_schema", "read_table"]
 
@@ -354,7 +354,7 @@ class MosaicFile:
     def _row_filter(self, filters: object) -> _RowFilter | None:
         # pyarrow.compute, which filters stand on, takes a quarter of the time that all of this
         # package takes to import.
-        from pymosaic.filters import parse_filters
+        from pymosaic.filters.tuples import parse_filters
 
         parsed = parse_filters(filters)
         return None if parsed is None else _RowFilter(self, parsed)

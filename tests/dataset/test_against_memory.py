@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
-from pymosaic.filters import parse_filters
+from pymosaic.filters.tuples import parse_filters
 
 TYPES = {
     "a": [pa.int8(), pa.int32(), pa.int64()],

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from pymosaic.dataset.expressions import push_down
+from pymosaic.filters.arrow_expressions import push_down
 
 NAN = float("nan")
 TABLE = pa.table(

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pymosaic
-from pymosaic.filters import parse_filters
+from pymosaic.filters.tuples import parse_filters
 
 READ = [
     ("a = 1", [[("a", "==", 1)]]),

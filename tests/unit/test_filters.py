@@ -20,7 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pymosaic.errors import ColumnNotFoundError, InvalidOptionError
-from pymosaic.filters import Filter, parse_filters
+from pymosaic.filters.row_filter import Filter
+from pymosaic.filters.tuples import parse_filters
 from pymosaic.statistics import ColumnStatistics
 
 NAN, INF = math.nan, math.inf

@@ -167,7 +167,7 @@ def _invoke(arguments: list[str]) -> int:
 def _report(error: Exception) -> int:
     """Tell in a line what went wrong."""
     from pymosaic.errors import InvalidOptionError, MosaicError, printable
-    from pymosaic.expression_tokens import FilterSyntaxError
+    from pymosaic.filters.tokens import FilterSyntaxError
 
     if isinstance(error, FilterSyntaxError):
         # Its own lines point at the place.

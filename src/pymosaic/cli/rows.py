@@ -18,8 +18,9 @@ from pymosaic.cli.output import Output
 from pymosaic.dataset.dataset import Dataset
 from pymosaic.dataset.plan import Piece
 from pymosaic.errors import InvalidOptionError
-from pymosaic.expressions import parse_filter
-from pymosaic.filters import Filter, parse_filters
+from pymosaic.filters.row_filter import Filter
+from pymosaic.filters.text import parse_filter
+from pymosaic.filters.tuples import parse_filters
 from pymosaic.progress import Progress
 from pymosaic.reader import MosaicFile
 

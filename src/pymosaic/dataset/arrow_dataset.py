@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
 
-from pymosaic.dataset.expressions import push_down
 from pymosaic.errors import InvalidOptionError, UnsupportedFeatureError
+from pymosaic.filters.arrow_expressions import push_down
 
 if TYPE_CHECKING:
     from pymosaic.dataset.scan import Scan

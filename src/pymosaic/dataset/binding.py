@@ -12,8 +12,9 @@ import pyarrow as pa
 from pymosaic.dataset.file_columns import FileColumns, WantedColumns
 from pymosaic.dataset.heads import FileHead
 from pymosaic.dataset.partitioning import Partition
-from pymosaic.dataset.plan import BucketShares, residual_filter, row_group_statistics
+from pymosaic.dataset.plan import BucketShares, row_group_statistics
 from pymosaic.errors import located
+from pymosaic.filters.residual import residual_filter
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.statistics import ColumnStatistics
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from pymosaic.dataset.heads import FileHead
 from pymosaic.dataset.partitioning import Partition
-from pymosaic.filters import Filter, Predicate
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.statistics import ColumnStatistics, make_statistics
 
@@ -24,7 +23,6 @@ __all__ = [
     "Share",
     "make_pieces",
     "plan_file",
-    "residual_filter",
     "row_group_statistics",
 ]
 
@@ -128,37 +126,6 @@ class FilePlan:
             kept.append(item)
             limit -= item.num_rows
         return FilePlan(self.path, self.partition, tuple(kept))
-
-
-def residual_filter(
-    row_filter: Filter, constants: Mapping[str, pa.Scalar]
-) -> tuple[bool, Filter | None]:
-    """What is left of a filter where some columns hold one value throughout.
-
-    Returns
-    -------
-    (bool, Filter or None)
-        Whether any row can pass, and what must still be tested (None: all rows pass).
-    """
-    left = []
-    for group in row_filter.conjunctions:
-        open_tests = []
-        for predicate in group:
-            constant = constants.get(predicate.column)
-            if constant is None:
-                open_tests.append(predicate)
-            elif not _passes(predicate, constant):
-                break
-        else:
-            if not open_tests:
-                return True, None
-            left.append(tuple(open_tests))
-    return bool(left), Filter(tuple(left)) if left else None
-
-
-def _passes(predicate: Predicate, constant: pa.Scalar) -> bool:
-    verdict = predicate.mask(pa.array([constant.as_py()], constant.type))[0]
-    return verdict.as_py() is True
 
 
 def row_group_statistics(

@@ -16,7 +16,7 @@ from pymosaic.dataset.partitioning import partition_schema, split_partition, typ
 from pymosaic.dataset.plan import residual_filter
 from pymosaic.dataset.storage import Entry
 from pymosaic.errors import InvalidOptionError
-from pymosaic.filters import parse_filters
+from pymosaic.filters.tuples import parse_filters
 
 __all__ = ["Selection", "partition_of", "partitions_of", "partitions_where"]
 

@@ -17,7 +17,7 @@ from pymosaic.dataset.partitioning import Partition
 from pymosaic.dataset.plan import Piece
 from pymosaic.dataset.read_ahead import read_ahead
 from pymosaic.errors import DatasetError, LimitExceededError, located
-from pymosaic.filters import Filter
+from pymosaic.filters.row_filter import Filter
 from pymosaic.io import Source, open_source
 from pymosaic.kernels.arrow_export import MemoryBudget
 from pymosaic.limits import Limits

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pymosaic.dataset.conditions import UNKNOWN, AllOf, AnyOf, Condition, compare, to_filter
 from pymosaic.dataset.dataset import Dataset, dataset
 from pymosaic.dataset.discovery import DatasetSource
-from pymosaic.filters import Filter
-from pymosaic.literals import is_null
+from pymosaic.filters.conditions import UNKNOWN, AllOf, AnyOf, Condition, compare, to_filter
+from pymosaic.filters.literals import is_null
+from pymosaic.filters.row_filter import Filter
 
 if TYPE_CHECKING:
     import polars as pl

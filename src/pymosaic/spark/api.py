@@ -77,7 +77,7 @@ def read(
             )
         reader = reader.option("columns", json.dumps(list(columns)))
     if filters is not None:
-        from pymosaic.filters import parse_filters
+        from pymosaic.filters.tuples import parse_filters
 
         parse_filters(filters)
         reader = reader.option("filters", json.dumps(filters, default=_encoded))

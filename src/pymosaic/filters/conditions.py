@@ -14,7 +14,8 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from pymosaic.errors import InvalidOptionError
-from pymosaic.filters import Filter, Predicate
+from pymosaic.filters.predicates import Predicate
+from pymosaic.filters.row_filter import Filter
 
 __all__ = ["UNKNOWN", "AllOf", "AnyOf", "Condition", "Unknown", "compare", "to_filter"]
 

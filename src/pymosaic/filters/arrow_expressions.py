@@ -19,8 +19,8 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pymosaic.dataset.conditions import UNKNOWN, AllOf, AnyOf, Condition, compare, to_filter
-from pymosaic.filters import Filter
+from pymosaic.filters.conditions import UNKNOWN, AllOf, AnyOf, Condition, compare, to_filter
+from pymosaic.filters.row_filter import Filter
 
 __all__ = ["Pushdown", "push_down"]
 

@@ -65,8 +65,8 @@ class WrittenNumber(Decimal):
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from pymosaic.filters import parse_filters
-    >>> from pymosaic.literals import WrittenNumber
+    >>> from pymosaic.filters.tuples import parse_filters
+    >>> from pymosaic.filters.literals import WrittenNumber
     >>> batch = pa.record_batch({"x": pa.array([0.1, 0.2], pa.float32())})
     >>> parse_filters([("x", "==", WrittenNumber("0.1"))]).mask(batch).to_pylist()
     [True, False]
@@ -83,7 +83,7 @@ def is_null(value: Any) -> bool:
 
     Examples
     --------
-    >>> from pymosaic.literals import is_null
+    >>> from pymosaic.filters.literals import is_null
     >>> is_null(None), is_null(float("nan"))
     (True, False)
     """
@@ -105,7 +105,7 @@ def key_type(arrow_type: pa.DataType) -> pa.DataType | None:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from pymosaic.literals import key_type
+    >>> from pymosaic.filters.literals import key_type
     >>> key_type(pa.timestamp("us", "UTC")), key_type(pa.string())
     (DataType(int64), DataType(binary))
     """
@@ -136,7 +136,7 @@ def wanted_literal(arrow_type: pa.DataType) -> str:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from pymosaic.literals import wanted_literal
+    >>> from pymosaic.filters.literals import wanted_literal
     >>> wanted_literal(pa.int8())
     'a number'
     """
@@ -171,7 +171,7 @@ def locate(value: Any, arrow_type: pa.DataType) -> Place | None:
     --------
     >>> import datetime
     >>> import pyarrow as pa
-    >>> from pymosaic.literals import locate
+    >>> from pymosaic.filters.literals import locate
     >>> locate(2.5, pa.int8())
     Fraction(5, 2)
     >>> locate("1970-01-02", pa.timestamp("ms"))
@@ -215,7 +215,7 @@ def key_range(arrow_type: pa.DataType) -> tuple[float, float]:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from pymosaic.literals import key_range
+    >>> from pymosaic.filters.literals import key_range
     >>> key_range(pa.int8())
     (-128, 127)
     """
@@ -236,7 +236,7 @@ def exact_key(place: Place, arrow_type: pa.DataType) -> Key | None:
     --------
     >>> from fractions import Fraction
     >>> import pyarrow as pa
-    >>> from pymosaic.literals import exact_key
+    >>> from pymosaic.filters.literals import exact_key
     >>> exact_key(Fraction(4, 2), pa.int8()), exact_key(1000, pa.int8())
     (2, None)
     """
@@ -256,7 +256,7 @@ def floor_key(place: Fraction | float, arrow_type: pa.DataType) -> float:
     --------
     >>> from fractions import Fraction
     >>> import pyarrow as pa
-    >>> from pymosaic.literals import floor_key
+    >>> from pymosaic.filters.literals import floor_key
     >>> floor_key(Fraction(-5, 2), pa.int8())
     -3
     >>> floor_key(Fraction(1, 10), pa.float32())

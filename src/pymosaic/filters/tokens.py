@@ -172,7 +172,7 @@ def _unquote(found: str) -> str:
 def _number(found: str, text: str, position: int) -> Any:
     if found.lstrip("+-").isdigit() and len(found) <= _MAX_DIGITS:
         return int(found)
-    from pymosaic.literals import WrittenNumber
+    from pymosaic.filters.literals import WrittenNumber
 
     number = WrittenNumber(found)
     if not _is_modest(number):
@@ -222,7 +222,7 @@ def _decimal(literal: str) -> Any:
 def _time(literal: str) -> Any:
     import pyarrow as pa
 
-    from pymosaic.literals import locate
+    from pymosaic.filters.literals import locate
 
     place = locate(literal, pa.time64("ns"))
     if place is None or place != int(place):
@@ -234,7 +234,7 @@ def _timestamp(literal: str) -> Any:
     """A datetime where that is exact, else an Arrow timestamp in nanoseconds."""
     import pyarrow as pa
 
-    from pymosaic.literals import locate
+    from pymosaic.filters.literals import locate
 
     for zone in (None, "UTC"):
         place = locate(literal, pa.timestamp("ns", zone))

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pymosaic.errors import InvalidOptionError
-from pymosaic.expression_tokens import FilterSyntaxError, Kind, Token, tokenize
+from pymosaic.filters.tokens import FilterSyntaxError, Kind, Token, tokenize
 
 __all__ = ["FilterSyntaxError", "parse_filter"]
 
@@ -87,7 +87,7 @@ def parse_filter(text: str) -> list[list[tuple[Any, ...]]]:
     >>> pymosaic.parse_filter("age > or city = 'Rome'")
     Traceback (most recent call last):
     ...
-    pymosaic.expression_tokens.FilterSyntaxError: character 7: expected a value, got 'or'
+    pymosaic.filters.tokens.FilterSyntaxError: character 7: expected a value, got 'or'
       age > or city = 'Rome'
             ^
     """

@@ -1,0 +1,46 @@
+"""What is left of a filter where some columns hold one value throughout.
+
+So it is in a file for the columns of its partition, and for those that it lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from pymosaic.filters.predicates import Predicate
+from pymosaic.filters.row_filter import Filter
+
+__all__ = ["residual_filter"]
+
+
+def residual_filter(
+    row_filter: Filter, constants: Mapping[str, pa.Scalar]
+) -> tuple[bool, Filter | None]:
+    """What is left of a filter where some columns hold one value throughout.
+
+    Returns
+    -------
+    (bool, Filter or None)
+        Whether any row can pass, and what must still be tested (None: all rows pass).
+    """
+    left = []
+    for group in row_filter.conjunctions:
+        open_tests = []
+        for predicate in group:
+            constant = constants.get(predicate.column)
+            if constant is None:
+                open_tests.append(predicate)
+            elif not _passes(predicate, constant):
+                break
+        else:
+            if not open_tests:
+                return True, None
+            left.append(tuple(open_tests))
+    return bool(left), Filter(tuple(left)) if left else None
+
+
+def _passes(predicate: Predicate, constant: pa.Scalar) -> bool:
+    verdict = predicate.mask(pa.array([constant.as_py()], constant.type))[0]
+    return verdict.as_py() is True

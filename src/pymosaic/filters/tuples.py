@@ -1,0 +1,115 @@
+"""Filters as users write them: pyarrow.parquet's lists of tuples.
+
+``[("a", ">", 5), ("b", "==", "x")]`` keeps rows where both hold; a list of such lists keeps rows
+where any of them holds.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow.compute as pc
+
+from pymosaic.errors import InvalidOptionError
+from pymosaic.filters.literals import is_null
+from pymosaic.filters.predicates import NULL_TESTS, OPERATORS, SET_TESTS, Predicate
+from pymosaic.filters.row_filter import Filter
+
+__all__ = ["parse_filters"]
+
+_EXAMPLE = (
+    'write filters=[("age", ">", 50), ("city", "in", ["Oslo", "Rome"])], '
+    "or a list of such lists, of which one must hold"
+)
+
+
+def parse_filters(filters: object) -> Filter | None:
+    """Check filters as the caller wrote them, and return them parsed.
+
+    Parameters
+    ----------
+    filters : list of tuples, list of lists of tuples, or None
+        Tuples are ``(column, operator, literal)``. Operators: ``=`` or ``==``, ``!=``, ``<``,
+        ``<=``, ``>``, ``>=``, their negations ``not <`` to ``not >=`` (which keep NaN), ``in`` and
+        ``not in`` (with a list, set, array, ... of literals), ``is null`` and ``is not null`` (the
+        literal may be left out). Upper case is accepted. A list in place of a tuple is, too.
+
+    Returns
+    -------
+    Filter or None
+        None if ``filters`` is None.
+
+    Raises
+    ------
+    InvalidOptionError
+        If ``filters`` has another form, or compares with None: that is what null tests are for.
+
+    Notes
+    -----
+    Nulls in the list follow SQL: ``in`` finds no nulls, and ``not in`` a list with a null keeps
+    nothing. ``not in`` drops nulls, except with an empty list, which keeps every row.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pymosaic.filters.tuples import parse_filters
+    >>> batch = pa.record_batch({"age": [10, 60, 70], "city": ["Oslo", "Oslo", None]})
+    >>> parse_filters([("age", ">", 50), ("city", "is null")]).mask(batch).to_pylist()
+    [False, False, True]
+    """
+    if filters is None:
+        return None
+    if isinstance(filters, pc.Expression):
+        raise _malformed("pyarrow expressions are not supported")
+    if not isinstance(filters, list | tuple):
+        raise _malformed(f"got {reprlib.repr(filters)}")
+    if not filters:
+        raise _malformed("got an empty list; use None to keep every row")
+    if isinstance(filters[0], str):
+        raise _malformed(f"got a bare condition {reprlib.repr(filters)}, which belongs in a list")
+    groups: Sequence[object] = [filters] if _is_predicate(filters[0]) else filters
+    return Filter(tuple(_parse_group(group) for group in groups))
+
+
+def _is_predicate(item: object) -> bool:
+    return isinstance(item, list | tuple) and len(item) > 0 and isinstance(item[0], str)
+
+
+def _parse_group(group: object) -> tuple[Predicate, ...]:
+    if not isinstance(group, list | tuple) or not group:
+        raise _malformed(f"got {reprlib.repr(group)} for a list of conditions")
+    return tuple(_parse_predicate(item) for item in group)
+
+
+def _parse_predicate(item: Any) -> Predicate:
+    if not _is_predicate(item) or len(item) not in (2, 3) or not isinstance(item[1], str):
+        raise _malformed(f"got {reprlib.repr(item)} for a condition")
+    column, name = item[0], " ".join(item[1].lower().split())
+    if name not in OPERATORS:
+        raise _malformed(f"{item[1]!r} is no operator; the operators are {', '.join(OPERATORS)}")
+    if name in NULL_TESTS:
+        # The one literal that would say the contrary of what is done.
+        if len(item) == 3 and item[2] is False:
+            raise _malformed(f"{name!r} takes no literal, got {item!r}")
+        return Predicate(column, name)
+    if len(item) != 3:
+        raise _malformed(f"{item!r} has no literal")
+    literal = item[2]
+    if name in SET_TESTS:
+        if isinstance(literal, str | bytes | Mapping) or not isinstance(literal, Iterable):
+            raise _malformed(f"{name!r} takes a list of literals, got {literal!r}")
+        values = tuple(literal)
+        known = tuple(value for value in values if not is_null(value))
+        return Predicate(column, name, known, has_null=len(known) < len(values))
+    if is_null(literal):
+        raise _malformed(
+            f"nothing compares with {literal!r}; for nulls use ({column!r}, 'is null') "
+            f"or ({column!r}, 'is not null')"
+        )
+    return Predicate(column, "==" if name == "=" else name, (literal,))
+
+
+def _malformed(problem: str) -> InvalidOptionError:
+    return InvalidOptionError(f"filters: {problem}; {_EXAMPLE}")
