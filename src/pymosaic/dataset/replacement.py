@@ -13,9 +13,9 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from pymosaic.dataset.partitioning import partition_schema, split_partition, typed_partition
-from pymosaic.dataset.plan import residual_filter
 from pymosaic.dataset.storage import Entry
 from pymosaic.errors import InvalidOptionError
+from pymosaic.filters.residual import residual_filter
 from pymosaic.filters.tuples import parse_filters
 
 __all__ = ["Selection", "partition_of", "partitions_of", "partitions_where"]
