@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["Support", "enable", "own_python"]
 
 _PACKAGE = "pymosaic.spark"
-_RULE = f"{_PACKAGE}.MosaicScans"
 _MAX_STARTED = 4
-_UNITS = ("MosaicSource", "MosaicScans")
+# Texts by the order in which they can be compiled, and the rules among them in which they run.
+_UNITS = {"MosaicSource": None, "MosaicTables": None, "MosaicScans": "MosaicTables"}
+_RULES = ("MosaicTables", "MosaicScans")
 # Class loaders of what was compiled, by the gateway to their JVM.
 _LOADERS: WeakKeyDictionary[Any, dict[str, Future[Any]]] = WeakKeyDictionary()
 # Contexts whose Python workers were started, and sessions that are ready.
@@ -187,13 +188,14 @@ def own_python(spark: Any) -> Iterator[None]:
 def _install_rule(spark: Any) -> None:
     session = spark._jsparkSession
     extensions = session.extensions()
-    rules = extensions.buildOptimizerRules(session)
-    if any(rules.apply(place).getClass().getName() == _RULE for place in range(rules.size())):
-        return
+    built = extensions.buildOptimizerRules(session)
+    installed = {built.apply(place).getClass().getName() for place in range(built.size())}
     context = spark.sparkContext
-    extension_class = _load(context, "MosaicScans", "MosaicScans$Extension")
-    arguments = context._gateway.new_array(context._jvm.java.lang.Object, 0)
-    extension_class.getConstructors()[0].newInstance(arguments).apply(extensions)
+    for rule in _RULES:
+        if f"{_PACKAGE}.{rule}" not in installed:
+            extension_class = _load(context, rule, f"{rule}$Extension")
+            arguments = context._gateway.new_array(context._jvm.java.lang.Object, 0)
+            extension_class.getConstructors()[0].newInstance(arguments).apply(extensions)
 
 
 def _load(context: Any, unit: str, name: str | None = None) -> Any:
@@ -209,13 +211,18 @@ def _start_compiling(context: Any) -> None:
     """Compile, once for a JVM, beside what else a new session has to load."""
     if context._gateway not in _LOADERS:
         pool = ThreadPoolExecutor(len(_UNITS))
-        _LOADERS[context._gateway] = {unit: pool.submit(_compile, context, unit) for unit in _UNITS}
+        loaders = _LOADERS[context._gateway] = {}
+        for unit, needed in _UNITS.items():
+            parent = None if needed is None else loaders[needed]
+            loaders[unit] = pool.submit(_compile, context, unit, parent)
         pool.shutdown(wait=False)
 
 
-def _compile(context: Any, unit: str) -> Any:
-    """The loader of the classes in a text."""
+def _compile(context: Any, unit: str, parent: Future[Any] | None) -> Any:
+    """The loader of the classes in a text, which may use those of another text."""
+    loader = context._jsc.getClass().getClassLoader() if parent is None else parent.result()
     compiler = context._jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(context._jsc.getClass().getClassLoader())
+    compiler.setParentClassLoader(loader)
+    compiler.setTargetVersion(8)  # for static methods of interfaces
     compiler.cook(resources.files(_PACKAGE).joinpath("java", f"{unit}.java").read_text("utf-8"))
     return compiler.getClassLoader()

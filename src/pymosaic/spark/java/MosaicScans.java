@@ -1,6 +1,5 @@
 package pymosaic.spark;
 
-import java.net.URI;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HashMap;
@@ -11,20 +10,19 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.UUID;
 import java.util.function.ToLongBiFunction;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.SparkSessionExtensions;
-import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.TableIdentifier;
-import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.catalyst.plans.logical.AppendData;
-import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.Column;
-import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.expressions.Expression;
@@ -32,24 +30,20 @@ import org.apache.spark.sql.connector.expressions.GeneralScalarExpression;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.Transform;
-import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
-import org.apache.spark.sql.connector.expressions.aggregate.CountStar;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.read.Batch;
-import org.apache.spark.sql.connector.read.LocalScan;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.Statistics;
-import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
-import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy$;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
-import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -61,7 +55,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  *
  * It runs before Spark's push-down and only swaps the table of a relation for one with a richer
  * scan builder; Spark's own rules then decide what to push. What was pushed travels in options, to
- * a source of its own for each scan. Spark checks every filter and limit again.
+ * a source of its own for each scan. Spark checks every filter and limit again. Nothing goes through
+ * Spark's push-down of aggregates: its translation fails on expressions that the optimizer folded.
  *
  * Plain old Java and raw types: Janino compiles it on the driver.
  */
@@ -83,88 +78,73 @@ public class MosaicScans extends Rule {
 
   public TreeNode apply(TreeNode plan) {
     if (!"true".equalsIgnoreCase(conf().getConfString(SWITCH, "true"))) return plan;
-    return plan.transformDown(new Swap());
+    return MosaicTables.transformed(plan, new Swap());
   }
 
   public static class Swap extends scala.runtime.AbstractPartialFunction {
     public boolean isDefinedAt(Object node) {
-      return target(node) != null || target(written(node)) != null;
+      return MosaicTables.source(node) != null || counted(node) != null;
     }
 
     public Object applyOrElse(Object node, scala.Function1 otherwise) {
-      if (target(written(node)) != null) return located((TreeNode) node, target(written(node)));
-      DataSourceV2Relation relation = target(node);
-      if (relation == null) return otherwise.apply(node);
+      DataSourceV2Relation counted = counted(node);
+      if (counted != null) return withCount((Aggregate) node, counted);
+      DataSourceV2Relation relation = MosaicTables.source(node);
+      return relation == null ? otherwise.apply(node) : swapped(relation);
+    }
+
+    /** The relation with a table of more abilities, or as it is. */
+    static DataSourceV2Relation swapped(DataSourceV2Relation relation) {
       PythonTable table = (PythonTable) relation.table();
       if (!usable(table, relation.options())) return relation;
-      Object[] fields = fieldsOf(relation);
-      fields[0] = new MosaicTable(table, storage(relation));
-      return relation.makeCopy(fields);
+      Object[] fields = MosaicTables.fieldsOf(relation);
+      fields[0] = new MosaicTable(table, MosaicTables.storage(relation));
+      return (DataSourceV2Relation) relation.makeCopy(fields);
     }
 
-    /** The node if it is a relation of this source that has not been swapped. */
-    static DataSourceV2Relation target(Object node) {
-      if (!(node instanceof DataSourceV2Relation)) return null;
-      Table table = ((DataSourceV2Relation) node).table();
-      return table instanceof PythonTable && NAME.equalsIgnoreCase(table.name())
-          ? (DataSourceV2Relation) node : null;
+    /** The relation whose rows, and nothing else, a node counts; null for all other nodes. */
+    static DataSourceV2Relation counted(Object node) {
+      if (!(node instanceof Aggregate)) return null;
+      Aggregate aggregate = (Aggregate) node;
+      if (aggregate.groupingExpressions().nonEmpty()) return null;
+      scala.collection.Iterator results = aggregate.aggregateExpressions().iterator();
+      while (results.hasNext()) if (!countsAll(results.next())) return null;
+      LogicalPlan child = aggregate.child();
+      while (child instanceof Project) child = ((Project) child).child();
+      if (!(child instanceof DataSourceV2Relation)) return null;
+      DataSourceV2Relation relation = (DataSourceV2Relation) child;
+      return relation.table() instanceof MosaicTable || MosaicTables.source(relation) != null
+          ? relation : null;
     }
 
-    /** What a node writes into; null if it does not write. */
-    static Object written(Object node) {
-      return node instanceof AppendData || node instanceof OverwriteByExpression
-          ? ((TreeNode) node).productElement(0) : null;
-    }
-
-    /** A write into a catalog table, with the table's own options among those of the write. */
-    static TreeNode located(TreeNode write, DataSourceV2Relation relation) {
-      Object[] fields = fieldsOf(write);
-      int place = write instanceof AppendData ? 2 : 3;
-      scala.collection.immutable.Map options = (scala.collection.immutable.Map) fields[place];
-      Map merged = new HashMap(storage(relation));
-      if (merged.isEmpty() || options.contains("path")) return write;
-      java.util.Iterator entries = merged.entrySet().iterator();
-      while (entries.hasNext()) {
-        Map.Entry entry = (Map.Entry) entries.next();
-        if (!options.contains(entry.getKey())) {
-          options = (scala.collection.immutable.Map) options.updated(entry.getKey(), entry.getValue());
-        }
+    /** Whether an expression is count(*), under some name. */
+    private static boolean countsAll(Object expression) {
+      if (!(expression instanceof Alias)
+          || !(((Alias) expression).child() instanceof AggregateExpression)) return false;
+      AggregateExpression found = (AggregateExpression) ((Alias) expression).child();
+      if (found.isDistinct() || found.filter().isDefined()
+          || !(found.aggregateFunction() instanceof Count)) return false;
+      scala.collection.Iterator counted = ((Count) found.aggregateFunction()).children().iterator();
+      while (counted.hasNext()) {
+        Object one = counted.next();
+        if (!(one instanceof org.apache.spark.sql.catalyst.expressions.Literal)
+            || ((org.apache.spark.sql.catalyst.expressions.Literal) one).value() == null) return false;
       }
-      fields[place] = options;
-      return write.makeCopy(fields);
+      return true;
     }
 
-    static Object[] fieldsOf(TreeNode node) {
-      Object[] fields = new Object[node.productArity()];
-      for (int i = 0; i < fields.length; i++) fields[i] = node.productElement(i);
-      return fields;
-    }
-
-    /** Options and place that the session catalog keeps of a table; Spark drops them at reads. */
-    static Map storage(DataSourceV2Relation relation) {
-      Map found = new HashMap();
-      if (relation.identifier().isEmpty()) return found;
-      Identifier identifier = (Identifier) relation.identifier().get();
-      if (identifier.namespace().length != 1) return found;
-      CatalogStorageFormat storage;
-      try {
-        storage = SparkSession.active().sessionState().catalog().getTableMetadata(
-            new TableIdentifier(identifier.name(), scala.Option.apply(identifier.namespace()[0])))
-            .storage();
-      } catch (Exception e) {
-        return found;
-      }
-      scala.collection.Iterator entries = storage.properties().iterator();
-      while (entries.hasNext()) {
-        scala.Tuple2 entry = (scala.Tuple2) entries.next();
-        found.put(((String) entry._1()).toLowerCase(java.util.Locale.ROOT), entry._2());
-      }
-      found.remove("serialization.format");
-      found.put("_table", "true");
-      if (!found.containsKey("path") && storage.locationUri().isDefined()) {
-        found.put("path", new Path((URI) storage.locationUri().get()).toString());
-      }
-      return found;
+    /** The counts as a row, if metadata tells them: no task runs. */
+    static LogicalPlan withCount(Aggregate aggregate, DataSourceV2Relation relation) {
+      if (relation.table() instanceof PythonTable) relation = swapped(relation);
+      if (!(relation.table() instanceof MosaicTable)) return aggregate;
+      MosaicTable table = (MosaicTable) relation.table();
+      long count = table.builder(relation.options()).countAll();
+      if (count < 0) return aggregate;
+      Object[] values = new Object[aggregate.output().size()];
+      java.util.Arrays.fill(values, Long.valueOf(count));
+      List rows = new ArrayList();
+      rows.add(RowFactory.create(values));
+      return LocalRelation.fromExternalRows(aggregate.output(), MosaicTables.scalaList(rows));
     }
 
     /** Not usable: unknown to the active session, two columns of one name, or pruned by Spark. */
@@ -199,7 +179,9 @@ public class MosaicScans extends Rule {
     public Map properties() { return table.properties(); }
     public Set capabilities() { return table.capabilities(); }
 
-    public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+    public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) { return builder(options); }
+
+    MosaicScanBuilder builder(CaseInsensitiveStringMap options) {
       Map merged = new HashMap(storage);
       merged.putAll(options.asCaseSensitiveMap());
       return new MosaicScanBuilder(table, merged);
@@ -212,14 +194,13 @@ public class MosaicScans extends Rule {
   }
 
   public static class MosaicScanBuilder
-      implements SupportsPushDownRequiredColumns, SupportsPushDownV2Filters, SupportsPushDownLimit,
-          SupportsPushDownAggregates {
+      implements SupportsPushDownRequiredColumns, SupportsPushDownCatalystFilters,
+          SupportsPushDownLimit {
     final PythonTable table;
     final Map options;
     StructType required;
-    Predicate[] predicates = new Predicate[0];
+    List predicates = new ArrayList();
     int limit = -1;
-    long count = -1;
 
     MosaicScanBuilder(PythonTable table, Map options) {
       this.table = table;
@@ -230,11 +211,29 @@ public class MosaicScans extends Rule {
     public void pruneColumns(StructType schema) { required = schema; }
 
     /** Filters only skip data: Spark checks all of them again. */
-    public Predicate[] pushPredicates(Predicate[] offered) {
-      predicates = offered;
+    public scala.collection.immutable.Seq pushFilters(scala.collection.immutable.Seq offered) {
+      predicates = new ArrayList();
+      scala.collection.Iterator each = offered.iterator();
+      while (each.hasNext()) {
+        Object predicate = translated(each.next());
+        if (predicate != null) predicates.add(predicate);
+      }
       return offered;
     }
-    public Predicate[] pushedPredicates() { return new Predicate[0]; }
+    public Predicate[] pushedFilters() { return new Predicate[0]; }
+
+    /** A condition in Spark's public form; null where Spark's own translation fails, or has none. */
+    private static Object translated(Object condition) {
+      try {
+        scala.Option found = DataSourceV2Strategy$.MODULE$.translateFilterV2(
+            (org.apache.spark.sql.catalyst.expressions.Expression) condition);
+        return found.isDefined() ? found.get() : null;
+      } catch (Exception e) {
+        return null;
+      } catch (AssertionError e) {
+        return null;
+      }
+    }
 
     public boolean pushLimit(int rows) {
       limit = rows;
@@ -242,25 +241,14 @@ public class MosaicScans extends Rule {
     }
     public boolean isPartiallyPushed() { return true; }
 
-    public boolean supportCompletePushDown(Aggregation aggregation) {
-      return isCountOfAll(aggregation);
-    }
-    public boolean pushAggregation(Aggregation aggregation) {
-      if (!isCountOfAll(aggregation) || predicates.length > 0 || limit >= 0) return false;
-      // Metadata does not tell how many rows these leave.
+    /** All rows, or -1 where metadata does not tell how many these options leave. */
+    long countAll() {
       CaseInsensitiveStringMap given = new CaseInsensitiveStringMap(options);
-      if (given.containsKey("filters") || given.getBoolean("ignoreCorruptFiles", false)) return false;
-      count = MosaicScans.countRows(scanOptions(), smallest());
-      return count >= 0;
-    }
-    private static boolean isCountOfAll(Aggregation aggregation) {
-      return aggregation.groupByExpressions().length == 0
-          && aggregation.aggregateExpressions().length == 1
-          && aggregation.aggregateExpressions()[0] instanceof CountStar;
+      if (given.containsKey("filters") || given.getBoolean("ignoreCorruptFiles", false)) return -1;
+      return MosaicScans.countRows(scanOptions(), smallest());
     }
 
     public Scan build() {
-      if (count >= 0) return new CountScan(count);
       StructType columns = inTableOrder(required);
       CaseInsensitiveStringMap scanOptions = scanOptions();
       PythonDataSourceV2 provider = new PythonDataSourceV2();
@@ -276,10 +264,10 @@ public class MosaicScans extends Rule {
       pushed.put("parallelism", Integer.valueOf(SparkSession.active().leafNodeDefaultParallelism()));
       if (limit >= 0) pushed.put("limit", Integer.valueOf(limit));
       List filters = new ArrayList();
-      for (int i = 0; i < predicates.length; i++) filters.add(encoded(predicates[i]));
+      for (int i = 0; i < predicates.size(); i++) filters.add(encoded((Expression) predicates.get(i)));
       pushed.put("filters", filters);
       Map all = new HashMap(options);
-      all.put("_pushed", json(pushed));
+      all.put("_pushed", MosaicTables.json(pushed));
       return new CaseInsensitiveStringMap(all);
     }
 
@@ -326,14 +314,6 @@ public class MosaicScans extends Rule {
       found.put("children", children);
     }
     return found;
-  }
-
-  static String json(Object value) {
-    try {
-      return new ObjectMapper().writeValueAsString(value);
-    } catch (Exception e) {
-      throw new IllegalStateException(e);
-    }
   }
 
   /** Rows that a scan reads at most, or -1: MosaicSource tells, where it is there. */
@@ -387,17 +367,5 @@ public class MosaicScans extends Rule {
     public OptionalLong sizeInBytes() {
       return rows < 0 ? OptionalLong.empty() : OptionalLong.of(Math.max(1, rows * rowBytes));
     }
-  }
-
-  /** The answer to count(*): no task runs. */
-  public static class CountScan implements LocalScan {
-    final long count;
-    CountScan(long count) { this.count = count; }
-
-    public StructType readSchema() { return new StructType().add("count", DataTypes.LongType, false); }
-    public InternalRow[] rows() {
-      return new InternalRow[] {new GenericInternalRow(new Object[] {Long.valueOf(count)})};
-    }
-    public String description() { return "mosaic count(*) from metadata"; }
   }
 }
