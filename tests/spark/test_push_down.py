@@ -70,6 +70,51 @@ def test_functions_in_a_filter_are_left_to_spark(frame):
     assert rows_read(found) <= 10
 
 
+FOLDED = [
+    "coalesce(i < 3000000000, false)",
+    "coalesce(i = 1.5, true)",
+    "(d = 0.123) is true",
+    "(d = 0.123) is not false",
+    "(i = 1.5) is null",
+    "(i = 1.5) is not null",
+    "not ((i = 1.5) is null)",
+    "(i = 1.5) or i = 2",
+    "(i > 3000000000) <=> (d > 99999)",
+    "if(i < 3000000000, i = 1, i = 2)",
+    "case when i < 3000000000 then true else false end",
+    "(i in (1, 3000000000)) is true",
+    "not (i >= 3000000000 and d = 0.123)",
+]
+
+
+@pytest.fixture(scope="module")
+def folded(spark, tmp_path_factory):
+    """Rows twice: as Mosaic and as Parquet."""
+    rows = spark.sql(
+        "SELECT CAST(id AS int) AS i, CAST(id AS decimal(5,2)) AS d FROM range(4) "
+        "UNION ALL SELECT NULL, NULL"
+    )
+    base = tmp_path_factory.mktemp("folded")
+    rows.write.format("mosaic").mode("append").save(str(base / "mosaic"))
+    rows.write.parquet(str(base / "parquet"))
+    return [spark.read.format(kind).load(str(base / kind)) for kind in ("mosaic", "parquet")]
+
+
+@pytest.mark.parametrize("condition", FOLDED)
+def test_comparisons_that_spark_folds_are_left_to_it(folded, condition):
+    def answers(frame):
+        return [
+            sorted(map(str, frame.where(condition).collect())),
+            frame.where(condition).count(),
+            sorted(map(str, frame.selectExpr(condition).collect())),
+            sorted(map(str, frame.groupBy(f.expr(condition)).count().collect())),
+            frame.agg(f.sum(f.expr(f"if({condition}, i, 0)"))).collect(),
+        ]
+
+    mosaic, parquet = folded
+    assert answers(mosaic) == answers(parquet)
+
+
 def test_limit_stops_early(frame):
     few = frame.select("id").limit(3)
     assert len(few.collect()) == 3
@@ -83,6 +128,16 @@ def test_count_comes_from_metadata(spark, frame):
     plan = physical_plan(counted)
     assert "LocalTableScan" in plan
     assert "BatchScan" not in plan
+
+
+def test_counts_beside_other_things_are_right(spark, frame):
+    assert frame.selectExpr("count(*)", "count(1) AS one").collect() == [(80, 80)]
+    assert frame.selectExpr("count(*) + 1").collect() == [(81,)]
+    assert frame.selectExpr("count(*) FILTER (WHERE id < 3)").collect() == [(3,)]
+    assert frame.selectExpr("count(NULL)").collect() == [(0,)]
+    assert frame.limit(7).count() == 7
+    assert frame.where("id < 9").count() == 9
+    assert spark.range(1).where(f.lit(80) == frame.groupBy().count().scalar()).count() == 1
 
 
 def test_count_of_a_column_and_of_groups_is_right(frame):
