@@ -137,7 +137,7 @@ def test_partitions_of_a_table_made_by_a_query(spark, table, spelling):
 def test_buckets_are_refused_with_advice(spark, table):
     spark.sql(f"DROP TABLE {table}")
     for clause in ("CLUSTERED BY (id) INTO 4 BUCKETS", "CLUSTER BY (id)"):
-        with pytest.raises(AnalysisException, match="a mosaic table cannot have .*PARTITIONED BY"):
+        with pytest.raises(AnalysisException, match=r"a mosaic table cannot have .*PARTITIONED BY"):
             spark.sql(f"CREATE TABLE {table} (id INT, n INT) USING mosaic {clause}")
     with pytest.raises(AnalysisException, match="a mosaic table cannot have bucket"):
         spark.range(3).write.format("mosaic").bucketBy(4, "id").saveAsTable(table)
