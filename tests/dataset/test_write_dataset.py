@@ -337,6 +337,16 @@ class TestFailures:
         assert not (tmp_path / "set").exists()
 
 
+def test_a_slice_of_matrices_goes_to_its_partitions(tmp_path: Path) -> None:
+    matrices = pa.array(
+        [[[i, 1], [2, -i]] for i in range(40)], pa.list_(pa.list_(pa.int16(), 2), 2)
+    )
+    table = pa.table({"key": [i % 2 for i in range(30)], "m": matrices.slice(7, 30)})
+    pymosaic.write_dataset(table, tmp_path / "set", partition_by=["key"])
+    expected = table.select(["m", "key"]).to_pylist()
+    assert rows(tmp_path / "set") == sorted(expected, key=repr)
+
+
 def test_progress_ends_with_the_total(tmp_path: Path) -> None:
     calls: list[tuple[int, int | None, str]] = []
     pymosaic.write_dataset(TABLE, tmp_path, progress=lambda *call: calls.append(call))

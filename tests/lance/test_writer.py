@@ -196,3 +196,24 @@ def test_a_compressor_is_left_out_where_the_chosen_layout_has_no_use_for_it() ->
     write_table(pa.table({"v": vectors}), buffer, encodings={"v": "zstd"})
     found = summarize(LanceFile(buffer.getvalue()).pages("v")[0].layout)
     assert found == "full-zip fixed-size-list(flat)"
+
+
+def hidden_matrices() -> pa.Array:
+    """Lists of 2 × 2 matrices, of which null ones hide values."""
+    rows = pa.FixedSizeListArray.from_arrays(pa.array(range(384), pa.int16()), 2)
+    matrices = pa.FixedSizeListArray.from_arrays(rows, 2)
+    is_null = pa.array([i % 4 == 1 for i in range(32)])
+    return pa.ListArray.from_arrays(pa.array(range(0, 97, 3)), matrices, mask=is_null)
+
+
+@pytest.mark.parametrize(("page_bytes", "first_row"), [(800, 0), (8 << 20, 7), (300, 5)])
+def test_matrices_in_lists_that_hide_values_are_written_as_what_they_show(
+    page_bytes: int, first_row: int
+) -> None:
+    table = pa.table({"c": hidden_matrices()}).slice(first_row)
+    buffer = io.BytesIO()
+    write_table(table, buffer, page_bytes=page_bytes)
+    file = LanceFile(buffer.getvalue())
+    assert file.read()["c"].to_pylist() == table["c"].to_pylist()
+    rows = [20, 3, 4, 11]
+    assert file.take(rows)["c"].to_pylist() == [table["c"].to_pylist()[row] for row in rows]

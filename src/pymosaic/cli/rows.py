@@ -11,6 +11,7 @@ from types import TracebackType
 
 import pyarrow as pa
 
+from pymosaic.arrow_rows import filter_rows
 from pymosaic.cli.formats import kind_of, open_reader
 from pymosaic.cli.formats.base import TableReader, batch_rows
 from pymosaic.cli.inputs import select_names
@@ -217,7 +218,7 @@ def _filtered(
     batches: Iterable[pa.RecordBatch], row_filter: Filter, names: list[str]
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        yield batch.filter(row_filter.mask(batch)).select(names)
+        yield filter_rows(batch, row_filter.mask(batch)).select(names)
 
 
 def _window(

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pymosaic.arrow_rows import take_rows
 from pymosaic.cli.rows import Rows
 
 __all__ = ["sample_rows"]
@@ -34,14 +35,14 @@ def sample_rows(
         if len(numbers) >= wanted:
             # Most rows of a long table have no chance any more.
             hopeful = np.flatnonzero(drawn < numbers.max(initial=0.0))
-            batch, drawn = batch.take(pa.array(hopeful)), drawn[hopeful]
+            batch, drawn = take_rows(batch, pa.array(hopeful)), drawn[hopeful]
         if not batch.num_rows or not wanted:
             continue
         numbers = np.concatenate([numbers, drawn])
         kept = pa.concat_tables([kept, pa.Table.from_batches([batch])])
         if len(numbers) > wanted:
             best = np.sort(np.argpartition(numbers, wanted)[:wanted])
-            numbers, kept = numbers[best], kept.take(pa.array(best))
+            numbers, kept = numbers[best], take_rows(kept, pa.array(best))
     return kept
 
 
@@ -51,5 +52,5 @@ def _take(rows: Rows, names: list[str], chosen: npt.NDArray[np.int64]) -> Iterat
     for num_rows, read in rows.parts(names):
         first, last = np.searchsorted(chosen, (start, start + num_rows))
         if first < last:
-            yield read().take(pa.array(chosen[first:last] - start))
+            yield take_rows(read(), pa.array(chosen[first:last] - start))
         start += num_rows

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pymosaic.arrow_rows import take_rows
 from pymosaic.dataset.partitioning import NULL_VALUE
 from pymosaic.errors import InvalidDataError, InvalidOptionError, UnsupportedFeatureError
 
@@ -148,6 +149,7 @@ def _take(batch: pa.RecordBatch, order: npt.NDArray[np.int64]) -> pa.RecordBatch
             columns[index] = columns[index].cast(to)
             fields[index] = field.with_type(to)
     try:
-        return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields)).take(pa.array(order))
+        rows = pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+        return take_rows(rows, pa.array(order))
     except pa.ArrowNotImplementedError:
         return None

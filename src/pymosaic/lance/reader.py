@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pymosaic.arrow_rows import take_rows
 from pymosaic.errors import ColumnNotFoundError, InvalidOptionError, located
 from pymosaic.io import SourceLike, open_source
 from pymosaic.lance.columns import LancePage
@@ -27,7 +28,7 @@ from pymosaic.lance.readings import (
     merge_chunks,
     read_whole,
     run_readings,
-    take_rows,
+    take_from_column,
 )
 from pymosaic.limits import Limits
 from pymosaic.pages.blocks import Integers, Memory
@@ -224,7 +225,7 @@ class LanceFile:
             return table
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
-        return table.take(pa.array(back))
+        return take_rows(table, pa.array(back))
 
     def _take_ascending(self, wanted: list[int], rows: Integers) -> pa.Table:
         parts = self._parts
@@ -235,7 +236,9 @@ class LanceFile:
             for field in (parts.fields[number] for number in wanted):
                 for leaf, path in enumerate(field.paths):
                     column = parts.pages(field, leaf)
-                    taken = take_rows(column, path, rows, parts.num_rows, parts.limits, memory)
+                    taken = take_from_column(
+                        column, path, rows, parts.num_rows, parts.limits, memory
+                    )
                     readings += taken
                     counts.append(len(taken))
             arrays = iter(run_readings(readings, self._source))

@@ -26,7 +26,7 @@ __all__ = [
     "merge_chunks",
     "read_whole",
     "run_readings",
-    "take_rows",
+    "take_from_column",
 ]
 
 # Pages are fetched together up to this many bytes, so that a wide table takes few reads.
@@ -48,7 +48,7 @@ def read_whole(page: LancePage, path: LeafPath, limits: Limits, table: Memory) -
     return Reading(steps, page.buffer_offsets, page.num_bytes)
 
 
-def take_rows(
+def take_from_column(
     column: ColumnPages,
     path: LeafPath,
     rows: Integers,

@@ -28,6 +28,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from pymosaic.arrow_rows import take_rows
 from pymosaic.pages.blocks import Memory, corrupt_unless
 from pymosaic.pages.encodings import TreeDecoder
 from pymosaic.pages.layouts import mini_block, read_items
@@ -74,4 +75,4 @@ def _finish(
         return array
     highest = int(items.rows.max())
     corrupt_unless(len(items.rows) == num_rows and highest < len(array), "rows are missing", "page")
-    return array.take(pa.array(items.rows))
+    return take_rows(array, pa.array(items.rows))

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pymosaic.arrow_rows import take_rows
 from pymosaic.arrow_types import fixed_bits
 from pymosaic.errors import UnsupportedFeatureError
 from pymosaic.pages.blocks import (
@@ -194,7 +195,7 @@ def _visible(array: pa.Array, slots: Integers) -> pa.Array:
     first, last = int(chosen[0]), int(chosen[-1])
     if last - first + 1 == len(chosen) and bool((np.diff(chosen) == 1).all()):
         return array.slice(first, len(chosen))
-    return array.take(pa.array(chosen))
+    return take_rows(array, pa.array(chosen))
 
 
 def _valid_bits(array: pa.Array) -> npt.NDArray[np.bool_] | None:

@@ -1,0 +1,76 @@
+"""Rows of Arrow data by number or mask, also where Arrow's own functions give others.
+
+``take`` and ``filter`` of pyarrow (26 is the newest that was tried) forget where a slice begins
+when fixed-size lists of fixed-size lists are sliced, at whatever level of nesting. A copy has no
+such beginning.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+__all__ = ["filter_rows", "take_rows"]
+
+_Rows = TypeVar("_Rows", pa.Array, pa.RecordBatch, pa.Table)
+
+
+def take_rows(data: _Rows, rows: pa.Array) -> _Rows:
+    """The rows of these numbers.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> pairs = pa.array([[[i], [-i]] for i in range(9)], pa.list_(pa.list_(pa.int8(), 1), 2))
+    >>> take_rows(pairs.slice(5), pa.array([0, 2])).to_pylist()
+    [[[5], [-5]], [[7], [-7]]]
+    """
+    return _without_slices(data).take(rows)
+
+
+def filter_rows(data: _Rows, mask: pa.Array) -> _Rows:
+    """The rows that a mask marks.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> pairs = pa.array([[[i], [-i]] for i in range(3)], pa.list_(pa.list_(pa.int8(), 1), 2))
+    >>> filter_rows(pairs.slice(1), pa.array([False, True])).to_pylist()
+    [[[2], [-2]]]
+    """
+    return _without_slices(data).filter(mask)
+
+
+def _without_slices(data: Any) -> Any:
+    """The same data, with columns copied that pyarrow would take other rows of."""
+    if isinstance(data, pa.Array):
+        return pa.concat_arrays([data]) if _is_mistaken(data.type) else data
+    for number, data_type in enumerate(data.schema.types):
+        if _is_mistaken(data_type):
+            column = data.column(number)
+            if isinstance(column, pa.ChunkedArray):
+                chunks = [pa.concat_arrays([chunk]) for chunk in column.chunks]
+                column = pa.chunked_array(chunks, data_type)
+            else:
+                column = pa.concat_arrays([column])
+            data = data.set_column(number, data.schema.field(number), column)
+    return data
+
+
+def _is_mistaken(data_type: pa.DataType) -> bool:
+    """Whether fixed-size lists are in fixed-size lists, anywhere in a type."""
+    if isinstance(data_type, pa.BaseExtensionType):
+        return _is_mistaken(data_type.storage_type)
+    if not pa.types.is_nested(data_type):
+        return False
+    inner = [data_type.field(number).type for number in range(data_type.num_fields)]
+    if pa.types.is_fixed_size_list(data_type) and _is_fixed_size_list(inner[0]):
+        return True
+    return any(_is_mistaken(child) for child in inner)
+
+
+def _is_fixed_size_list(data_type: pa.DataType) -> bool:
+    while isinstance(data_type, pa.BaseExtensionType):
+        data_type = data_type.storage_type
+    return bool(pa.types.is_fixed_size_list(data_type))
