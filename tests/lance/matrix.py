@@ -95,6 +95,12 @@ def _forced() -> Iterator[tuple[str, pa.Array, dict[str, str]]]:
             yield f"{kind} {nulls} full-zip", column, FULL_ZIP
             yield f"{kind} {nulls} zstd", column, option(compression="zstd")
             yield f"{kind} {nulls} full-zip zstd", column, FULL_ZIP | option(compression="zstd")
+    for nulls in ("valid", "some null"):
+        yield f"bool {nulls} full-zip", scalar_column("bool", nulls, LARGE), FULL_ZIP
+    yield "bool in lists full-zip", pa.array([[True, None], None, [], [False] * 9] * 50), FULL_ZIP
+    yield "one bool", pa.array([True] * LARGE), {}
+    yield "one bool and nulls", pa.array([False, None] * LARGE), {}
+    yield "one bool in lists", pa.array([[True, True], None, []] * 50), {}
     yield "repeated numbers", pa.array(np.repeat(np.arange(5000), 4)), {}
     yield "runs", runs(LARGE), {}
     yield "runs lz4", runs(LARGE), option(compression="lz4")
@@ -155,6 +161,11 @@ def peer_cases() -> list[PeerCase]:
     )  # fmt: skip
     cases.append(
         PeerCase("variable packed struct 2.2", nested_column("struct", 0, 99),
+                 option(packed="true"), "2.2")
+    )  # fmt: skip
+    structs = [{"a": 1, "b": "xy"}, None, {"a": 0, "b": ""}, None]
+    cases.append(
+        PeerCase("variable packed struct with null rows 2.2", pa.array(structs * 30),
                  option(packed="true"), "2.2")
     )  # fmt: skip
     for kind in ("int64", "string", "float64"):

@@ -12,7 +12,15 @@ import pytest
 
 import pymosaic
 from pymosaic.lance import LanceFile, write_table
-from pymosaic.pages.messages import AllNullLayout, Layer
+from pymosaic.lance.container import Field
+from pymosaic.pages.messages import (
+    AllNullLayout,
+    FieldEncoding,
+    Flat,
+    FullZipLayout,
+    Layer,
+    VariablePackedStruct,
+)
 from tests.lance.forge import forge_file
 from tests.lance.golden_files import NAMES, golden_bytes
 
@@ -153,6 +161,44 @@ def test_a_type_too_wide_for_arrow_is_refused_when_it_is_parsed(logical_type: st
     data = forge_file(logical_type, 4, AllNullLayout(layers=(Layer.NULLABLE_ITEM,)))
     with pytest.raises(pymosaic.UnsupportedFeatureError, match="wider than 268435455 bytes"):
         LanceFile(data)
+
+
+def test_bytes_that_are_no_booleans_are_refused() -> None:
+    layout = FullZipLayout(
+        bits_per_value=8, num_items=3, value_compression=Flat(bits_per_value=8), layers=(1,)
+    )
+    good = LanceFile(forge_file("bool", 3, layout, [b"\1\0\1"]))
+    assert good.read()["c"].to_pylist() == [True, False, True]
+    with pytest.raises(pymosaic.CorruptFileError, match="a boolean that is not 0 or 1"):
+        LanceFile(forge_file("bool", 3, layout, [b"\1\2\1"])).read()
+
+
+def test_a_packed_row_without_bytes_must_be_null() -> None:
+    field = FieldEncoding(value=Flat(bits_per_value=8), bits_per_value=8)
+    layout = FullZipLayout(
+        bits_def=1,
+        bits_per_offset=32,
+        num_items=2,
+        num_visible_items=2,
+        value_compression=VariablePackedStruct(fields=(field,)),
+        layers=(Layer.NULLABLE_ITEM,),
+    )
+    fields = [
+        Field(
+            name="c",
+            parent_id=-1,
+            logical_type="struct",
+            nullable=True,
+            metadata=(("packed", b"true"),),
+        ),
+        Field(name="a", id=1, logical_type="int8", nullable=True),
+    ]
+    row = b"\0\1\0\0\0\7"
+    good = LanceFile(forge_file(fields, 2, layout, [row + b"\1", bytes([0, 6, 7])], "2.2"))
+    assert good.read()["c"].to_pylist() == [{"a": 7}, None]
+    bad = LanceFile(forge_file(fields, 2, layout, [row + b"\0\0\0\0\0", bytes([0, 6, 11])], "2.2"))
+    with pytest.raises(pymosaic.CorruptFileError, match="a row without bytes"):
+        bad.read()
 
 
 @pytest.mark.parametrize(

@@ -210,6 +210,15 @@ def test_ten_thousand_columns() -> None:
         assert file.take([1]).equals(table.slice(1))
 
 
+def test_blobs_of_the_second_kind_are_refused_by_name(tmp_path: Path) -> None:
+    blobs = lance.blob_array([b"abc", None, b"", b"x" * 100_000])
+    table = pa.table([blobs], schema=pa.schema([lance.blob_field("c")]))
+    lance.write_dataset(table, str(tmp_path / "some.lance"), data_storage_version="2.2")
+    (path,) = (tmp_path / "some.lance" / "data").glob("*.lance")
+    with pytest.raises(pymosaic.UnsupportedFeatureError, match="column 'c' holds blobs of the sec"):
+        LanceFile(path)
+
+
 def test_the_data_files_of_a_dataset_are_read(tmp_path: Path) -> None:
     lance.write_dataset(TABLE, str(tmp_path / "some.lance"), data_storage_version="2.1")
     (path,) = (tmp_path / "some.lance" / "data").glob("*.lance")

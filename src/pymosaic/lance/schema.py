@@ -8,8 +8,8 @@ leaves own columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -19,6 +19,8 @@ from pymosaic.lance.container import Field, Schema
 from pymosaic.limits import Limits
 
 __all__ = ["BLOB_KEY", "PACKED_KEY", "is_single_column", "parse_schema", "schema_to_fields"]
+
+_Key = TypeVar("_Key", str, bytes)
 
 _SIMPLE: dict[str, pa.DataType] = {
     "null": pa.null(),
@@ -63,9 +65,11 @@ _PLAIN, _VARIABLE, _DICTIONARY = 1, 2, 3
 def is_single_column(field: pa.Field) -> bool:
     """Whether a struct is packed, and thus stored as one column."""
     metadata = field.metadata or {}
-    return pa.types.is_struct(field.type) and any(
-        metadata.get(key, b"").lower() == b"true" for key in _PACKED_KEYS
-    )
+    return pa.types.is_struct(field.type) and any(_is_set(metadata, key) for key in _PACKED_KEYS)
+
+
+def _is_set(metadata: Mapping[_Key, bytes], key: _Key) -> bool:
+    return metadata.get(key, b"").lower() == b"true"
 
 
 def _number(text: str, logical_type: str) -> int:
@@ -151,6 +155,11 @@ def parse_schema(schema: Schema, limits: Limits) -> pa.Schema:
     children: dict[int, list[Field]] = {}
     known: set[int] = {-1}
     for field in schema.fields:
+        if field.logical_type == "struct" and _is_set(dict(field.metadata), BLOB_KEY.decode()):
+            raise UnsupportedFeatureError(
+                f"column {field.name!r} holds blobs of the second kind (blob v2)",
+                structure="schema",
+            )
         if field.id in known or field.parent_id not in known:
             raise CorruptFileError(
                 f"field {field.id} below {field.parent_id} is out of order", structure="schema"

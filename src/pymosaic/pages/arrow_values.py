@@ -109,12 +109,21 @@ def _refuse(block: Block, data_type: pa.DataType) -> CorruptFileError:
 def _fixed(
     block: FixedBlock, data_type: pa.DataType, bitmap: pa.Buffer | None, null_count: int
 ) -> pa.Array:
+    if pa.types.is_boolean(data_type) and block.bits == 8:
+        block = _bits_of_bytes(block)
     if fixed_bits(data_type) != block.bits or pa.types.is_nested(data_type):
         raise _refuse(block, data_type)
     array = pa.Array.from_buffers(data_type, block.count, [bitmap, _buffer(block.data)], null_count)
     if pa.types.is_decimal(data_type) or pa.types.is_time(data_type):
         _check_values(array)
     return array
+
+
+def _bits_of_bytes(block: FixedBlock) -> FixedBlock:
+    """Booleans of full-zip and constant pages, which take a byte each."""
+    values = block.data[: block.count]
+    corrupt_unless(int(values.max(initial=0)) <= 1, "a boolean that is not 0 or 1", "page")
+    return FixedBlock(1, block.count, np.packbits(values, bitorder="little"))
 
 
 def _check_values(array: pa.Array) -> None:

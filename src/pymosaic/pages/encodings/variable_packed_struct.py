@@ -1,7 +1,7 @@
 """VariablePackedStruct (2.2): the fields of a struct of any width, row by row, in full-zip pages.
 
 A row is its fields in order: those of fixed width as they are, the others behind their length of 32
-or 64 bits. Each field has an encoding of its own, applied value by value.
+or 64 bits. Each field has an encoding of its own, applied value by value. A null row has no bytes.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from pymosaic.errors import CorruptFileError
+from pymosaic.errors import CorruptFileError, UnsupportedFeatureError
 from pymosaic.pages.blocks import Block, FixedBlock, StructBlock, VariableBlock, corrupt_unless
 from pymosaic.pages.encodings.decoder import Decoder
 from pymosaic.pages.kernels.packed_rows import join_rows, measure_rows, split_field
@@ -30,9 +31,12 @@ def decode_values(encoding: VariablePackedStruct, block: Block, decoder: Decoder
         f"{len(encoding.fields)} fields",
         "VariablePackedStruct",
     )
-    offsets = block.offsets.astype(np.int64, copy=False)
+    has_bytes = np.diff(block.offsets) > 0
+    # Rows without bytes leave no gap, so that the others lie as if they were alone.
+    offsets = np.append(np.int64(0), block.offsets[1:][has_bytes].astype(np.int64, copy=False))
     data = np.ascontiguousarray(block.data)
     positions = offsets[:-1].copy()
+    count = len(positions)
     fields: list[Block] = []
     for field in encoding.fields:
         fixed, length = field.bits_per_value, field.bits_per_length
@@ -40,20 +44,42 @@ def decode_values(encoding: VariablePackedStruct, block: Block, decoder: Decoder
             corrupt_unless(
                 0 < fixed <= 1 << 32 and fixed % 8 == 0, f"{fixed} bits", "VariablePackedStruct"
             )
-            out = decoder.memory.bytes(block.count * fixed // 8)
+            out = decoder.memory.bytes(count * fixed // 8)
             split_field(data, positions, offsets, fixed // 8, 0, None, out)
-            value: Block = FixedBlock(fixed, block.count, out)
+            value: Block = FixedBlock(fixed, count, out)
         else:
             corrupt_unless(length in (32, 64), f"lengths of {length} bits", "VariablePackedStruct")
             assert length is not None
             size = measure_rows(data, positions, offsets, length // 8)
-            new_offsets = decoder.memory.array(block.count + 1, np.int64)
+            new_offsets = decoder.memory.array(count + 1, np.int64)
             out = decoder.memory.bytes(size)
             split_field(data, positions, offsets, 0, length // 8, new_offsets, out)
             value = VariableBlock(new_offsets, out)
-        fields.append(decoder.values(field.value, value))
+        decoded = decoder.values(field.value, value)
+        fields.append(decoded if count == block.count else _spread(decoded, has_bytes, decoder))
     corrupt_unless(bool((positions == offsets[1:]).all()), "bytes are left", "VariablePackedStruct")
     return StructBlock(block.count, tuple(fields))
+
+
+def _spread(block: Block, has_bytes: npt.NDArray[np.bool_], decoder: Decoder) -> Block:
+    """Values of some rows as those of all; the others get zeros or nothing."""
+    if isinstance(block, FixedBlock) and block.bits % 8 == 0:
+        width = block.bits // 8
+        out = decoder.memory.bytes(len(has_bytes) * width)
+        rows = out.reshape(len(has_bytes), width)
+        rows[~has_bytes] = 0
+        rows[has_bytes] = block.data[: block.count * width].reshape(block.count, width)
+        return FixedBlock(block.bits, len(has_bytes), out)
+    if isinstance(block, VariableBlock):
+        offsets = decoder.memory.array(len(has_bytes) + 1, np.int64)
+        offsets[0] = 0
+        lengths = np.zeros(len(has_bytes), np.int64)
+        lengths[has_bytes] = np.diff(block.offsets)
+        np.cumsum(lengths, out=offsets[1:])
+        return VariableBlock(offsets, block.data)
+    raise UnsupportedFeatureError(
+        f"null rows with fields of {type(block).__name__}", structure="VariablePackedStruct"
+    )
 
 
 def encode_values(block: StructBlock) -> tuple[VariablePackedStruct, VariableBlock]:

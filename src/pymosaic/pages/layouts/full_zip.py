@@ -37,7 +37,7 @@ from pymosaic.pages.kernels.full_zip import (
 )
 from pymosaic.pages.layouts.page import Items, PageInput, Range, Steps
 from pymosaic.pages.levels import Levels, Shape, shape_of
-from pymosaic.pages.messages import Encoding, FullZipLayout
+from pymosaic.pages.messages import Encoding, FullZipLayout, VariablePackedStruct
 
 __all__ = ["control_width", "read", "write"]
 
@@ -179,6 +179,13 @@ def _unzip(
             values,
         )
         block = VariableBlock(offsets[: num_values + 1], values[:size])
+        if isinstance(layout.value_compression, VariablePackedStruct):
+            # Their decoder takes a row without bytes for a null.
+            visible = definition[:num_items] if layout.bits_def else np.zeros(num_items, np.uint16)
+            is_valid = visible[visible <= shape.max_visible_def] == 0
+            corrupt_unless(
+                bool((np.diff(block.offsets)[is_valid] > 0).all()), "a row without bytes", "page"
+            )
     levels = Levels(
         rep[:num_items] if layout.bits_rep else None,
         definition[:num_items] if layout.bits_def else None,
