@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         InvalidOptionError,
         LimitExceededError,
         MosaicError,
+        UnknownOptionError,
         UnsupportedFeatureError,
     )
     from pymosaic.filters.text import FilterSyntaxError, parse_filter
@@ -68,6 +69,7 @@ __all__ = [
     "Scan",
     "ScanPlan",
     "ScanTask",
+    "UnknownOptionError",
     "UnsupportedFeatureError",
     "VacuumReport",
     "WrittenDataset",
@@ -130,6 +132,7 @@ _MODULES = {
         "InvalidOptionError",
         "LimitExceededError",
         "MosaicError",
+        "UnknownOptionError",
         "UnsupportedFeatureError",
     ),
     "filters.text": (

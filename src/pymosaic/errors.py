@@ -9,6 +9,7 @@ LimitExceededError     ValueError           the file (or data) is larger than ``
 ColumnNotFoundError    KeyError             the caller named a column that is not there
 InvalidDataError       ValueError           the caller's data does not fit the schema
 InvalidOptionError     ValueError           the caller gave an option a wrong value
+UnknownOptionError     TypeError            the caller gave an option that does not exist
 ClosedError      ValueError           the caller used a closed or aborted writer
 DatasetExistsError     FileExistsError      the caller asked for a new dataset where one is
 CommitConflictError    RuntimeError         another job has changed the dataset meanwhile
@@ -34,6 +35,7 @@ __all__ = [
     "InvalidOptionError",
     "LimitExceededError",
     "MosaicError",
+    "UnknownOptionError",
     "UnsupportedFeatureError",
     "located",
     "printable",
@@ -127,6 +129,10 @@ class InvalidDataError(MosaicError, ValueError):
 
 class InvalidOptionError(MosaicError, ValueError):
     """An option has a wrong type or value; the message names the option."""
+
+
+class UnknownOptionError(InvalidOptionError, TypeError):
+    """A function has no option of this name; the message names the closest one."""
 
 
 class ClosedError(MosaicError, ValueError):

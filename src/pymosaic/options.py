@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Literal
 
@@ -13,6 +13,7 @@ __all__ = [
     "AUTO_BUCKET_BYTES",
     "AUTO_LEAST_BUCKETS",
     "DEFAULT_NUM_BUCKETS",
+    "WRITER_OPTIONS",
     "WriterOptions",
     "check_int",
 ]
@@ -119,6 +120,10 @@ class WriterOptions:
         else:
             requested = self.num_buckets
         return max(1, min(requested, num_columns))
+
+
+# The names of all options.
+WRITER_OPTIONS = tuple(field.name for field in fields(WriterOptions))
 
 
 def _names(option: str, value: Iterable[str] | str) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from pymosaic.format.footer import FOOTER_SIZE, Footer
 from pymosaic.io import Source, SourceLike, open_source
 from pymosaic.kernels.arrow_export import MemoryBudget
 from pymosaic.kernels.catalog import Catalog
+from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
 from pymosaic.metadata import FileMetadata
 from pymosaic.projection import Positions, resolve_columns
@@ -158,6 +159,7 @@ class MosaicFile:
     {'name': ['Ann', 'Bo']}
     """
 
+    @checked_keywords()
     def __init__(
         self,
         source: SourceLike,
@@ -269,6 +271,7 @@ class MosaicFile:
                 for field, (_, nulls, low, high) in zip(schema, entries, strict=True)
             }
 
+    @checked_keywords()
     def read(
         self,
         columns: Iterable[str] | None = None,
@@ -278,6 +281,7 @@ class MosaicFile:
         """Read columns and rows of the whole file; see :func:`pymosaic.read_table`."""
         return self._table(self._resolve(columns), filters, None, use_threads)
 
+    @checked_keywords()
     def read_row_group(
         self, row_group: int, columns: Iterable[str] | None = None, use_threads: bool = True
     ) -> pa.Table:
@@ -296,6 +300,7 @@ class MosaicFile:
         with located(self._source.name):
             return pa.Table.from_batches(batches, selection.import_schema())
 
+    @checked_keywords()
     def iter_batches(
         self,
         batch_size: int = 65536,
@@ -422,6 +427,7 @@ def _sliced(batches: Iterator[pa.RecordBatch], batch_size: int) -> Iterator[pa.R
             yield batch.slice(start, batch_size)
 
 
+@checked_keywords()
 def read_table(
     source: SourceLike,
     *,
@@ -475,6 +481,7 @@ def read_table(
         return file.read(columns, filters, use_threads)
 
 
+@checked_keywords()
 def read_schema(
     source: SourceLike, *, filesystem: object = None, limits: Limits | None = None
 ) -> pa.Schema:
@@ -491,6 +498,7 @@ def read_schema(
         return file.schema
 
 
+@checked_keywords()
 def read_metadata(
     source: SourceLike, *, filesystem: object = None, limits: Limits | None = None
 ) -> FileMetadata:

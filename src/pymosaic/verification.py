@@ -33,6 +33,7 @@ from pymosaic.format.footer import FOOTER_SIZE, MAGIC, Footer
 from pymosaic.index_walk import BucketPlace, Statistic, WalkedRowGroup, walk_index
 from pymosaic.io import Source, SourceLike, open_source
 from pymosaic.kernels.catalog import Catalog
+from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
 from pymosaic.row_group_reader import FileParts, Selection
 from pymosaic.statistics import decode_value, order_key
@@ -86,6 +87,7 @@ class Finding:
         return printable(f"{self.severity}: {place}{column}: {self.message}")
 
 
+@checked_keywords()
 def verify(
     source: SourceLike,
     deep: bool = True,

@@ -28,8 +28,9 @@ from pymosaic.kernels.batch_size import measure
 from pymosaic.kernels.bucket_encoder import BucketEncoder
 from pymosaic.kernels.column_statistics import statistics
 from pymosaic.kernels.row_group_buffer import RowGroupBuffer
+from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
-from pymosaic.options import WriterOptions
+from pymosaic.options import WRITER_OPTIONS, WriterOptions
 from pymosaic.projection import resolve_columns
 from pymosaic.threads import num_threads, ordered_map
 
@@ -125,6 +126,7 @@ class MosaicWriter:
     20
     """
 
+    @checked_keywords(*WRITER_OPTIONS)
     def __init__(
         self,
         where: SinkLike,
@@ -135,12 +137,7 @@ class MosaicWriter:
     ) -> None:
         self._closed_because: str | None = "it could not be opened"
         self._aborted_by_error = False
-        try:
-            self._options = WriterOptions(**options)
-        except TypeError as error:
-            raise InvalidOptionError(
-                str(error).replace("WriterOptions.__init__()", "writer")
-            ) from None
+        self._options = WriterOptions(**options)
         if not isinstance(schema, pa.Schema):
             try:
                 schema = pa.schema(schema)
@@ -445,6 +442,7 @@ def _check_u32(what: str, size: int) -> None:
         raise InvalidDataError(f"{what} of {size} bytes is above the format's 4 GiB")
 
 
+@checked_keywords()
 def write_table(
     table: object,
     where: SinkLike,

@@ -228,8 +228,8 @@ class TestDatasets:
             pyarrow.dataset.write_dataset(ds, base / "copy", format="parquet")
         with pytest.raises((pymosaic.MosaicError, pa.ArrowException, TypeError, ValueError)):
             pyarrow.dataset.UnionDataset(ds.schema, [ds])
-        with pytest.raises(pymosaic.InvalidOptionError, match="pyarrow expression"):
-            ds.to_table(filter=[("id", ">", 1)])
+        with pytest.raises(pymosaic.InvalidOptionError, match="filters"):
+            ds.to_table(filter="id > 1")
         with pytest.raises(pymosaic.UnsupportedFeatureError, match="list of names"):
             ds.scanner(columns={"double": pc.field("id") * 2})  # type: ignore[arg-type]
 

@@ -84,3 +84,9 @@ def mistakes(table: pa.Table) -> None:
     pymosaic.write_table(table, "x.mosaic", buckets=10)  # type: ignore[call-arg]
     pymosaic.read_tabel("x.mosaic")  # type: ignore[attr-defined]
     pymosaic.read_metadata("x.mosaic").rows  # type: ignore[attr-defined]  # noqa: B018
+
+
+def misspelt_options(table: pa.Table, path: str) -> None:
+    pymosaic.dataset(path).to_table(filters=[("age", ">", 50)])
+    pymosaic.dataset(path).to_table(colums=["age"])  # type: ignore[call-arg]
+    pymosaic.write_table(table, path, statistic=True)  # type: ignore[call-arg]

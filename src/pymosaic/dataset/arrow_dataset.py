@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +17,7 @@ import pyarrow.dataset as pads
 
 from pymosaic.errors import InvalidOptionError, UnsupportedFeatureError
 from pymosaic.filters.arrow_expressions import push_down
+from pymosaic.keywords import checked_keywords
 
 if TYPE_CHECKING:
     from pymosaic.dataset.scan import Scan
@@ -37,12 +38,12 @@ class Scanner:
         self,
         dataset: ArrowDataset,
         columns: list[str] | None,
-        expression: pc.Expression | None,
+        wanted: object,
         batch_size: int,
         use_threads: bool,
     ) -> None:
         self._dataset = dataset
-        self._arguments = (columns, expression, batch_size, use_threads)
+        self._arguments = (columns, wanted, batch_size, use_threads)
         self.projected_schema: pa.Schema = self.to_reader().schema
 
     @property
@@ -75,13 +76,20 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
     ) -> Scan:
         """Choose columns and rows."""
 
+    @checked_keywords()
     def scanner(
         self,
         columns: list[str] | None = None,
-        filter: pc.Expression | None = None,
+        filter: object = None,
         batch_size: int = _BATCH_ROWS,
+        batch_readahead: int | None = None,
+        fragment_readahead: int | None = None,
+        fragment_scan_options: object = None,
         use_threads: bool = True,
-        **options: object,
+        cache_metadata: bool = True,
+        memory_pool: object = None,
+        *,
+        filters: object = None,
     ) -> Scanner:
         """Columns and rows as those ask for them who read Arrow datasets.
 
@@ -89,22 +97,24 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
         ----------
         columns : list of str, optional
             Names; patterns as well.
-        filter : pyarrow.compute.Expression, optional
-            Rows to keep. What of it filters can say prunes files and row groups and is tested
-            before other columns are read; the rest is tested after.
+        filter : pyarrow.compute.Expression, or filters as in :meth:`scan`, optional
+            Rows to keep. What of an expression filters can say prunes files and row groups and is
+            tested before other columns are read; the rest is tested after.
         batch_size : int
             Rows in a batch, at most.
+        batch_readahead, fragment_readahead, fragment_scan_options, cache_metadata, memory_pool
+            Those of pyarrow, for files of Arrow's own: they change nothing here.
         use_threads : bool
             Read ahead, and decode on several threads.
-        **options
-            Those that only matter to files of Arrow's own are taken and ignored.
+        filters : object, optional
+            The same as ``filter``, by the name that it has in :meth:`scan`.
         """
-        return Scanner(self, columns, filter, batch_size, use_threads)
+        return Scanner(self, columns, _one_filter(filter, filters), batch_size, use_threads)
 
     def _reader(
         self,
         columns: list[str] | None,
-        expression: pc.Expression | None,
+        wanted: object,
         batch_size: int = _BATCH_ROWS,
         use_threads: bool = True,
         limit: int | None = None,
@@ -113,7 +123,7 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
             raise UnsupportedFeatureError(
                 "columns must be a list of names: compute columns after reading"
             )
-        scan, rest = self._narrow(columns, expression, limit)
+        scan, rest = self._narrow(columns, wanted, limit)
         batches = scan.to_batches(batch_size, use_threads)
         if rest is None:
             return pa.RecordBatchReader.from_batches(scan.schema, batches)
@@ -122,52 +132,117 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
         return pa.RecordBatchReader.from_batches(schema, _filtered(batches, rest, names, limit))
 
     def _narrow(
-        self, columns: list[str] | None, expression: pc.Expression | None, limit: int | None
+        self, columns: list[str] | None, wanted: object, limit: int | None
     ) -> tuple[Scan, pc.Expression | None]:
         """A scan that holds at least what is asked for, and what is left to test."""
-        if expression is None:
-            return self.scan(columns, limit=limit), None
-        if not isinstance(expression, pc.Expression):
-            raise InvalidOptionError(
-                f"filter must be a pyarrow expression, got {expression!r}; "
-                "lists of tuples are for scan(filters=)"
-            )
-        pushdown = push_down(expression, self.schema)
+        if not isinstance(wanted, pc.Expression):
+            return self.scan(columns, wanted, limit), None
+        pushdown = push_down(wanted, self.schema)
         if pushdown.exact:
             return self.scan(columns, pushdown.row_filter, limit), None
         if columns is None or pushdown.columns is None:
-            return self.scan(None, pushdown.row_filter), expression
-        return self.scan([*columns, *pushdown.columns], pushdown.row_filter), expression
+            return self.scan(None, pushdown.row_filter), wanted
+        return self.scan([*columns, *pushdown.columns], pushdown.row_filter), wanted
 
+    @checked_keywords()
     def to_table(
         self,
         columns: list[str] | None = None,
-        filter: pc.Expression | None = None,
-        **options: Any,
+        filter: object = None,
+        batch_size: int = _BATCH_ROWS,
+        batch_readahead: int | None = None,
+        fragment_readahead: int | None = None,
+        fragment_scan_options: object = None,
+        use_threads: bool = True,
+        cache_metadata: bool = True,
+        memory_pool: object = None,
+        *,
+        filters: object = None,
     ) -> pa.Table:
         """Read into a table; see :meth:`scanner`."""
-        return self._reader(columns, filter).read_all()
+        wanted = _one_filter(filter, filters)
+        return self._reader(columns, wanted, batch_size, use_threads).read_all()
 
+    @checked_keywords()
     def to_batches(
         self,
         columns: list[str] | None = None,
-        filter: pc.Expression | None = None,
+        filter: object = None,
         batch_size: int = _BATCH_ROWS,
+        batch_readahead: int | None = None,
+        fragment_readahead: int | None = None,
+        fragment_scan_options: object = None,
         use_threads: bool = True,
-        **options: Any,
+        cache_metadata: bool = True,
+        memory_pool: object = None,
+        *,
+        filters: object = None,
     ) -> Iterator[pa.RecordBatch]:
         """Read in batches; see :meth:`scanner`."""
-        return iter(self._reader(columns, filter, batch_size, use_threads))
+        return iter(self._reader(columns, _one_filter(filter, filters), batch_size, use_threads))
 
+    @checked_keywords()
     def head(
         self,
         num_rows: int,
         columns: list[str] | None = None,
-        filter: pc.Expression | None = None,
-        **options: Any,
+        filter: object = None,
+        batch_size: int = _BATCH_ROWS,
+        batch_readahead: int | None = None,
+        fragment_readahead: int | None = None,
+        fragment_scan_options: object = None,
+        use_threads: bool = True,
+        cache_metadata: bool = True,
+        memory_pool: object = None,
+        *,
+        filters: object = None,
     ) -> pa.Table:
-        """The first rows."""
-        return self._reader(columns, filter, limit=num_rows).read_all()
+        """The first rows; see :meth:`scanner`."""
+        wanted = _one_filter(filter, filters)
+        return self._reader(columns, wanted, batch_size, use_threads, num_rows).read_all()
+
+    @checked_keywords()
+    def count_rows(
+        self,
+        filter: object = None,
+        batch_size: int = _BATCH_ROWS,
+        batch_readahead: int | None = None,
+        fragment_readahead: int | None = None,
+        fragment_scan_options: object = None,
+        use_threads: bool = True,
+        cache_metadata: bool = True,
+        memory_pool: object = None,
+        *,
+        filters: object = None,
+    ) -> int:
+        """Count rows, from metadata alone where that tells.
+
+        Without filters no data is read; with filters, the filter's columns of those row groups
+        for which partition values and statistics do not decide.
+
+        Parameters
+        ----------
+        filter : pyarrow.compute.Expression, or filters as in :meth:`scan`, optional
+            Rows to count.
+        batch_size, batch_readahead, fragment_readahead, fragment_scan_options
+            As in :meth:`scanner`.
+        use_threads, cache_metadata, memory_pool
+            As in :meth:`scanner`.
+        filters : object, optional
+            The same as ``filter``.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"age": [31, 52]}), "ages.mosaic", statistics=["age"])
+        >>> pymosaic.dataset("ages.mosaic").count_rows([("age", ">", 20)])
+        2
+        """
+        scan, rest = self._narrow([], _one_filter(filter, filters), None)
+        if rest is None:
+            return scan.count_rows()
+        batches = _filtered(scan.to_batches(batch_size, use_threads), rest, [], None)
+        return sum(batch.num_rows for batch in batches)
 
     @property
     def partition_expression(self) -> pc.Expression:
@@ -183,6 +258,13 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
 
     filter = join = join_asof = sort_by = take = replace_schema = _unsupported
     get_fragments = _get_fragments = _scan_options = _scanner_options = _unsupported
+
+
+def _one_filter(filter: object, filters: object) -> object:
+    """The rows that are wanted, by either name."""
+    if filter is not None and filters is not None:
+        raise InvalidOptionError("give filter or filters, not both")
+    return filters if filter is None else filter
 
 
 def _filtered(

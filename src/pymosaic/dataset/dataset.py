@@ -22,6 +22,7 @@ from pymosaic.filters.row_filter import Filter
 from pymosaic.filters.tuples import parse_filters
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.kernels.catalog import Catalog
+from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
 from pymosaic.projection import resolve_columns
 
@@ -185,6 +186,7 @@ class Dataset(ArrowDataset):
             f"{len(self._schema)} columns{partitions}>"
         )
 
+    @checked_keywords()
     def scan(
         self,
         columns: Iterable[str] | None = None,
@@ -232,21 +234,6 @@ class Dataset(ArrowDataset):
         )
         return Scan(self, task, limit)
 
-    def count_rows(self, filters: object = None) -> int:
-        """Count rows, from metadata alone where that tells.
-
-        Without filters no data is read; with filters, the filter's columns of those row groups
-        for which partition values and statistics do not decide.
-
-        Examples
-        --------
-        >>> import pyarrow as pa, pymosaic
-        >>> pymosaic.write_table(pa.table({"age": [31, 52]}), "ages.mosaic", statistics=["age"])
-        >>> pymosaic.dataset("ages.mosaic").count_rows([("age", ">", 20)])
-        2
-        """
-        return self.scan([], filters).count_rows()
-
     def _select(self, columns: Iterable[str], option: str) -> pa.Schema:
         if self._catalog is None:
             self._catalog = catalog_from_arrow(self._schema, 1)
@@ -274,6 +261,7 @@ def _restored(state: dict[str, Any]) -> Dataset:
     return dataset
 
 
+@checked_keywords()
 def dataset(
     source: DatasetSource,
     *,

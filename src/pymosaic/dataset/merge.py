@@ -32,6 +32,7 @@ from pymosaic.format.footer import Footer
 from pymosaic.io import Sink, SinkLike, Source, SourceLike, open_sink, open_source
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.row_group_index import RowGroupIndex
+from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
 from pymosaic.plan import plan_row_group
 from pymosaic.progress import Meter, Progress
@@ -75,6 +76,7 @@ def schema_content_of(end: FileEnd, limits: Limits) -> bytes:
     return bytes(schema_block.content(end.schema_block, end.footer.compressed, limits))
 
 
+@checked_keywords()
 def merge(
     files: Iterable[SourceLike],
     out: SinkLike,

@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from pymosaic.dataset.commit import StagedFile, WriteJob
 from pymosaic.dataset.splitting import check_partition_columns, split_batch
-from pymosaic.options import WriterOptions, check_int
+from pymosaic.keywords import checked_keywords
+from pymosaic.options import WRITER_OPTIONS, WriterOptions, check_int
 from pymosaic.writer import MosaicWriter
 
 __all__ = ["MAX_OPEN_FILES", "TARGET_FILE_BYTES", "PartitionedWriter", "WrittenFile", "file_schema"]
@@ -97,6 +98,7 @@ class PartitionedWriter:
     ()
     """
 
+    @checked_keywords(*WRITER_OPTIONS)
     def __init__(
         self,
         job: WriteJob,

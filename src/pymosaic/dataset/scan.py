@@ -17,6 +17,7 @@ from pymosaic.dataset.plan import FilePlan, Piece, ScanPlan, Share, make_pieces,
 from pymosaic.dataset.scan_task import ScanTask
 from pymosaic.errors import InvalidOptionError
 from pymosaic.kernels.arrow_export import MemoryBudget
+from pymosaic.keywords import checked_keywords
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,6 +80,7 @@ class Scan:
         """What reads the pieces of the plan, here or on another machine."""
         return self._task
 
+    @checked_keywords()
     def plan(self, max_piece_bytes: int = _PIECE_BYTES) -> ScanPlan:
         """Choose what to read: from names, partition values and statistics, not from data.
 
@@ -129,6 +131,7 @@ class Scan:
                 left -= plan.num_rows
             yield plan
 
+    @checked_keywords()
     def to_batches(
         self, batch_size: int = _BATCH_ROWS, use_threads: bool = True
     ) -> Iterator[pa.RecordBatch]:
@@ -167,12 +170,14 @@ class Scan:
             if left <= 0:
                 return
 
+    @checked_keywords()
     def to_table(self, use_threads: bool = True) -> pa.Table:
         """Read everything into an Arrow table, a chunk per row group."""
         budget = MemoryBudget(self._task.limits.max_table_bytes)
         batches = self._batches(_WHOLE_ROW_GROUPS, use_threads, budget)
         return pa.Table.from_batches(list(batches), self.schema)
 
+    @checked_keywords()
     def to_reader(self, batch_size: int = _BATCH_ROWS) -> pa.RecordBatchReader:
         """A stream of batches, for whatever takes Arrow streams."""
         return pa.RecordBatchReader.from_batches(self.schema, self.to_batches(batch_size))

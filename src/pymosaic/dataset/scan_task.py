@@ -20,6 +20,7 @@ from pymosaic.errors import DatasetError, LimitExceededError, located
 from pymosaic.filters.row_filter import Filter
 from pymosaic.io import Source, open_source
 from pymosaic.kernels.arrow_export import MemoryBudget
+from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
 from pymosaic.row_group_reader import FileParts, RowGroupReader
 from pymosaic.threads import num_threads
@@ -78,6 +79,7 @@ class ScanTask:
             key: pa.scalar(value, self.partition_schema.field(key).type) for key, value in partition
         }
 
+    @checked_keywords()
     def read(
         self,
         pieces: Iterable[Piece],

@@ -23,7 +23,8 @@ from pymosaic.dataset.dataset import Dataset
 from pymosaic.dataset.write import open_batches
 from pymosaic.errors import InvalidDataError, InvalidOptionError
 from pymosaic.io import Source
-from pymosaic.options import DEFAULT_NUM_BUCKETS
+from pymosaic.keywords import checked_keywords
+from pymosaic.options import DEFAULT_NUM_BUCKETS, WRITER_OPTIONS
 from pymosaic.progress import Meter, Progress
 from pymosaic.reader import MosaicFile
 from pymosaic.writer import write_table
@@ -135,6 +136,7 @@ class _CountingSource(Source):
         return self._data[offset : offset + length]
 
 
+@checked_keywords(*WRITER_OPTIONS)
 def tune(
     sample: object,
     projections: Iterable[Sequence[str]] | None = None,

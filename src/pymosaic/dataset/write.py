@@ -22,6 +22,8 @@ from pymosaic.dataset.rolling import (
 )
 from pymosaic.dataset.storage import open_storage
 from pymosaic.errors import DatasetExistsError, InvalidDataError, InvalidOptionError
+from pymosaic.keywords import checked_keywords
+from pymosaic.options import WRITER_OPTIONS
 from pymosaic.progress import Meter, Progress
 from pymosaic.writer import _batches, _open_data
 
@@ -50,6 +52,7 @@ class WrittenDataset:
     removed: tuple[str, ...] = ()
 
 
+@checked_keywords(*WRITER_OPTIONS)
 def write_dataset(
     data: object,
     base: str | os.PathLike[str],

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pymosaic.errors import InvalidOptionError
+from pymosaic.keywords import checked_keywords
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,6 +94,7 @@ def _nullable_types() -> dict[pa.DataType, Any]:
     }
 
 
+@checked_keywords()
 def read_pandas(
     source: DatasetSource | Dataset,
     *,

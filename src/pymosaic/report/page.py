@@ -18,6 +18,7 @@ from numbers import Integral
 
 from pymosaic.errors import InvalidOptionError
 from pymosaic.io import SourceLike, open_sink
+from pymosaic.keywords import checked_keywords
 from pymosaic.reader import MosaicFile
 from pymosaic.report.contents import collect
 from pymosaic.report.payload import pack
@@ -44,6 +45,7 @@ _SCRIPTS = (
 _STYLES = ("page.css",)
 
 
+@checked_keywords()
 def write_report(
     source: SourceLike,
     out: str | os.PathLike[str],
