@@ -23,8 +23,10 @@ __all__ = [
     "SomeColumns",
     "Where",
     "inspecting",
+    "parameter",
     "plain",
     "reporting",
+    "set_signature",
 ]
 
 Files: TypeAlias = Annotated[
@@ -98,16 +100,17 @@ class ReaderGone(Exception):
     """Who read our output has seen enough; typer takes a BrokenPipeError for a failure."""
 
 
-def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+def parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    """An option, to be added to the signature of a command."""
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
 
 
-_DEBUG = [_parameter("debug", _Debug, False)]
+_DEBUG = [parameter("debug", _Debug, False)]
 _OUTPUT = [
-    _parameter("wanted_format", _Format, None),
-    _parameter("as_json", _Json, False),
-    _parameter("no_pager", _NoPager, False),
+    parameter("wanted_format", _Format, None),
+    parameter("as_json", _Json, False),
+    parameter("no_pager", _NoPager, False),
 ]
 
 
@@ -123,7 +126,7 @@ def plain(function: Callable[..., int | None]) -> Callable[..., int | None]:
         except BrokenPipeError:
             raise ReaderGone from None
 
-    _set_signature(run, [*signature.parameters.values(), *_DEBUG])
+    set_signature(run, [*signature.parameters.values(), *_DEBUG])
     return run
 
 
@@ -142,7 +145,7 @@ def inspecting(function: Callable[..., int | None]) -> Callable[..., int | None]
             output.close()
 
     run.__doc__ = function.__doc__
-    _set_signature(run, [*others, *_OUTPUT])
+    set_signature(run, [*others, *_OUTPUT])
     return plain(run)
 
 
@@ -159,11 +162,12 @@ def reporting(function: Callable[..., int | None]) -> Callable[..., int | None]:
             output.close()
 
     run.__doc__ = function.__doc__
-    _set_signature(run, [*others, _parameter("as_json", _JsonReport, False)])
+    set_signature(run, [*others, parameter("as_json", _JsonReport, False)])
     return plain(run)
 
 
-def _set_signature(function: Any, parameters: list[inspect.Parameter]) -> None:
+def set_signature(function: Any, parameters: list[inspect.Parameter]) -> None:
+    """Let a command take these options, by keyword."""
     keyword = inspect.Parameter.KEYWORD_ONLY
     function.__signature__ = inspect.Signature(
         [parameter.replace(kind=keyword) for parameter in parameters]

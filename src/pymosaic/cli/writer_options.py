@@ -12,6 +12,7 @@ __all__ = [
     "CompressionLevel",
     "MaxDictBytes",
     "MaxDictEntries",
+    "MinRowGroupBytes",
     "NoChecksum",
     "NoThreads",
     "NumBuckets",
@@ -19,6 +20,8 @@ __all__ = [
     "RowGroupBytes",
     "SplitBatches",
     "Statistics",
+    "TargetFileBytes",
+    "VerifyCopies",
     "parse_bytes",
     "writer_options",
 ]
@@ -76,6 +79,15 @@ MaxDictBytes: TypeAlias = Annotated[
 PageSizeThreshold: TypeAlias = Annotated[
     int | None,
     _size_option("--page-size-threshold", "Mosaic: from which buckets are paged; 32KiB."),
+]
+TargetFileBytes: TypeAlias = Annotated[
+    int | None, _size_option("--target-file-bytes", "Of a file; 512MiB by default.")
+]
+MinRowGroupBytes: TypeAlias = Annotated[
+    int | None, _size_option("--min-row-group-bytes", "Smaller ones are written anew; 8MiB.")
+]
+VerifyCopies: TypeAlias = Annotated[
+    bool, typer.Option("--verify", help="Check every bucket before it is copied.")
 ]
 NoChecksum: TypeAlias = Annotated[
     bool,

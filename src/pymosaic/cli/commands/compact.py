@@ -11,10 +11,12 @@ from pymosaic.cli.options import reporting
 from pymosaic.cli.output import Output
 from pymosaic.cli.writer_options import (
     CompressionLevel,
+    MinRowGroupBytes,
     NumBuckets,
     RowGroupBytes,
     Statistics,
-    parse_bytes,
+    TargetFileBytes,
+    VerifyCopies,
     writer_options,
 )
 
@@ -31,19 +33,9 @@ EXAMPLES = [
 def command(
     output: Output,
     base: Annotated[str, typer.Argument(metavar="DIRECTORY", hidden=True)],
-    target_file_bytes: Annotated[
-        int | None,
-        typer.Option(metavar="SIZE", parser=parse_bytes, help="Of a file; 512MiB by default."),
-    ] = None,
-    min_row_group_bytes: Annotated[
-        int | None,
-        typer.Option(
-            metavar="SIZE", parser=parse_bytes, help="Smaller ones are written anew; 8MiB."
-        ),
-    ] = None,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Check every bucket before it is copied.")
-    ] = False,
+    target_file_bytes: TargetFileBytes = None,
+    min_row_group_bytes: MinRowGroupBytes = None,
+    verify: VerifyCopies = False,
     statistics: Statistics = None,
     compression_level: CompressionLevel = None,
     num_buckets: NumBuckets = None,

@@ -7,23 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pymosaic.cli.commands.spark.running import (
-    Master,
-    Mode,
-    Options,
-    PartitionBy,
-    Partitions,
-    ReadOptions,
-    ReportFile,
-    Settings,
-    SourceFormat,
+    Job,
     Target,
     named_tables,
-    run_job,
     split_names,
-    split_pairs,
+    writing_command,
 )
-from pymosaic.cli.options import reporting
-from pymosaic.cli.output import Output
 
 if TYPE_CHECKING:
     from pymosaic.spark.jobs import JobReport
@@ -37,9 +26,9 @@ EXAMPLES = (
 )
 
 
-@reporting
+@writing_command
 def command(
-    output: Output,
+    job: Job,
     target: Target,
     tables: Annotated[list[str], typer.Argument(metavar="[NAME=]TABLE...")],
     on: Annotated[str, typer.Option(metavar="NAMES", help="The key columns.")],
@@ -50,15 +39,6 @@ def command(
     column_names: Annotated[
         str, typer.Option(metavar="TEXT", help="How columns are named: {table}_{column}.")
     ] = "{column}",
-    source_format: SourceFormat = None,
-    read_option: ReadOptions = None,
-    mode: Mode = "error",
-    partition_by: PartitionBy = None,
-    partitions: Partitions = None,
-    option: Options = None,
-    master: Master = None,
-    conf: Settings = None,
-    report: ReportFile = None,
 ) -> None:
     """Join many narrow tables on their keys into one wide table."""
 
@@ -72,13 +52,8 @@ def command(
             on=split_names(on) or (),
             how=how,
             column_names=column_names,
-            mode=mode,
-            partition_by=split_names(partition_by),
-            partitions=partitions,
-            format=source_format,
-            read_options=split_pairs(read_option),
             progress=progress,
-            **split_pairs(option),
+            **job.writing,
         )
 
-    run_job(output, run, "assemble", master, conf, report)
+    job.run(run)

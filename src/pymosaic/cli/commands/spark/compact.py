@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from pymosaic.cli.commands.spark.running import (
-    Master,
-    Options,
-    ReportFile,
-    Settings,
+    Job,
     Target,
-    run_job,
-    split_pairs,
+    job_command,
 )
-from pymosaic.cli.options import reporting
-from pymosaic.cli.output import Output
-from pymosaic.cli.writer_options import parse_bytes
+from pymosaic.cli.writer_options import MinRowGroupBytes, TargetFileBytes, VerifyCopies
 
 if TYPE_CHECKING:
     from pymosaic.spark.jobs import JobReport
@@ -27,27 +19,13 @@ __all__ = ["EXAMPLES", "command"]
 EXAMPLES = ("pymosaic spark compact s3://bucket/table --target-file-bytes 1GiB",)
 
 
-@reporting
+@job_command
 def command(
-    output: Output,
+    job: Job,
     target: Target,
-    target_file_bytes: Annotated[
-        int | None,
-        typer.Option(metavar="SIZE", parser=parse_bytes, help="Of a file; 512MiB by default."),
-    ] = None,
-    min_row_group_bytes: Annotated[
-        int | None,
-        typer.Option(
-            metavar="SIZE", parser=parse_bytes, help="Smaller ones are written anew; 8MiB."
-        ),
-    ] = None,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Check every bucket before it is copied.")
-    ] = False,
-    option: Options = None,
-    master: Master = None,
-    conf: Settings = None,
-    report: ReportFile = None,
+    target_file_bytes: TargetFileBytes = None,
+    min_row_group_bytes: MinRowGroupBytes = None,
+    verify: VerifyCopies = False,
 ) -> None:
     """Make few large files of a dataset's many small ones, on executors."""
 
@@ -59,7 +37,7 @@ def command(
             "min_row_group_bytes": min_row_group_bytes,
         }
         sizes = {name: size for name, size in given.items() if size is not None}
-        options: dict[str, Any] = {**sizes, **split_pairs(option)}
+        options: dict[str, Any] = {**sizes, **job.options}
         return compact(spark, target, verify=verify, progress=progress, **options)
 
-    run_job(output, run, "compact", master, conf, report)
+    job.run(run)

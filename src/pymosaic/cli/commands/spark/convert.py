@@ -7,23 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pymosaic.cli.commands.spark.running import (
-    Master,
-    Mode,
-    Options,
-    PartitionBy,
-    Partitions,
-    ReadOptions,
-    ReportFile,
-    Settings,
+    Job,
     Source,
-    SourceFormat,
     Target,
-    run_job,
     split_names,
-    split_pairs,
+    writing_command,
 )
-from pymosaic.cli.options import reporting
-from pymosaic.cli.output import Output
 
 if TYPE_CHECKING:
     from pymosaic.spark.jobs import JobReport
@@ -36,24 +25,15 @@ EXAMPLES = (
 )
 
 
-@reporting
+@writing_command
 def command(
-    output: Output,
+    job: Job,
     source: Source,
     target: Target,
     to: Annotated[str, typer.Option(metavar="NAME", help="Format of the target.")] = "mosaic",
-    source_format: SourceFormat = None,
-    read_option: ReadOptions = None,
-    mode: Mode = "error",
-    partition_by: PartitionBy = None,
     cluster_by: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Sort the whole by these columns.")
     ] = None,
-    partitions: Partitions = None,
-    option: Options = None,
-    master: Master = None,
-    conf: Settings = None,
-    report: ReportFile = None,
 ) -> None:
     """Convert whatever Spark reads to Mosaic, and back."""
 
@@ -64,15 +44,10 @@ def command(
             spark,
             source,
             target,
-            format=source_format,
-            read_options=split_pairs(read_option),
             target_format=to,
-            mode=mode,
-            partition_by=split_names(partition_by),
             cluster_by=split_names(cluster_by),
-            partitions=partitions,
             progress=progress,
-            **split_pairs(option),
+            **job.writing,
         )
 
-    run_job(output, run, "convert", master, conf, report)
+    job.run(run)

@@ -7,23 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pymosaic.cli.commands.spark.running import (
-    Master,
-    Mode,
-    Options,
-    PartitionBy,
-    Partitions,
-    ReadOptions,
-    ReportFile,
-    Settings,
+    Job,
     Source,
-    SourceFormat,
     Target,
-    run_job,
     split_names,
     split_pairs,
+    writing_command,
 )
-from pymosaic.cli.options import reporting
-from pymosaic.cli.output import Output
 
 if TYPE_CHECKING:
     from pymosaic.spark.jobs import JobReport
@@ -37,9 +27,9 @@ EXAMPLES = (
 )
 
 
-@reporting
+@writing_command
 def command(
-    output: Output,
+    job: Job,
     source: Source,
     target: Target,
     entity: Annotated[
@@ -64,15 +54,6 @@ def command(
     order_by: Annotated[
         str | None, typer.Option(metavar="NAMES", help="What first and last go by.")
     ] = None,
-    source_format: SourceFormat = None,
-    read_option: ReadOptions = None,
-    mode: Mode = "error",
-    partition_by: PartitionBy = None,
-    partitions: Partitions = None,
-    option: Options = None,
-    master: Master = None,
-    conf: Settings = None,
-    report: ReportFile = None,
 ) -> None:
     """Make one wide row of the long rows of each entity."""
 
@@ -89,13 +70,8 @@ def command(
             column_names=column_names,
             duplicates=split_pairs(duplicates.split(",")) if "=" in duplicates else duplicates,
             order_by=split_names(order_by),
-            mode=mode,
-            partition_by=split_names(partition_by),
-            partitions=partitions,
-            format=source_format,
-            read_options=split_pairs(read_option),
             progress=progress,
-            **split_pairs(option),
+            **job.writing,
         )
 
-    run_job(output, run, "pivot", master, conf, report)
+    job.run(run)

@@ -7,17 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pymosaic.cli.commands.spark.running import (
-    Master,
-    Options,
-    ReportFile,
-    Settings,
+    Job,
     Target,
-    run_job,
+    job_command,
     split_names,
-    storage_options,
 )
-from pymosaic.cli.options import reporting
-from pymosaic.cli.output import Output
 
 if TYPE_CHECKING:
     from pymosaic.spark.jobs import JobReport
@@ -27,9 +21,9 @@ __all__ = ["EXAMPLES", "command"]
 EXAMPLES = ("pymosaic spark profile table/ --to profile.parquet",)
 
 
-@reporting
+@job_command
 def command(
-    output: Output,
+    job: Job,
     target: Target,
     to: Annotated[
         str | None,
@@ -38,10 +32,6 @@ def command(
     columns: Annotated[
         str | None, typer.Option("-c", "--columns", metavar="NAMES", help="Names and globs.")
     ] = None,
-    option: Options = None,
-    master: Master = None,
-    conf: Settings = None,
-    report: ReportFile = None,
 ) -> None:
     """Describe each column: nulls, range, distinct values, sizes, encodings."""
 
@@ -54,7 +44,7 @@ def command(
             output=to,
             columns=split_names(columns),
             progress=progress,
-            storage=storage_options(option),
+            storage=job.storage_options(),
         )
 
-    run_job(output, run, "profile", master, conf, report)
+    job.run(run)

@@ -2,50 +2,46 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from pymosaic.cli.options import parameter, reporting, set_signature
 from pymosaic.cli.output import Output
 
 if TYPE_CHECKING:
     from pymosaic.spark.jobs import JobReport
 
 __all__ = [
-    "Master",
-    "Mode",
-    "Options",
-    "PartitionBy",
-    "Partitions",
+    "Job",
     "ReadOptions",
-    "ReportFile",
-    "Settings",
     "Source",
     "SourceFormat",
     "Target",
+    "job_command",
     "named_tables",
-    "run_job",
     "split_names",
     "split_pairs",
-    "storage_options",
+    "writing_command",
 ]
 
-Master: TypeAlias = Annotated[
+_Master: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
         help="Where tasks run; by default as spark-submit or Spark's defaults say, else local[*].",
     ),
 ]
-Settings: TypeAlias = Annotated[
+_Settings: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's; may be given again."),
 ]
-ReportFile: TypeAlias = Annotated[
+_ReportFile: TypeAlias = Annotated[
     str | None, typer.Option("--report", metavar="FILE", help="Write the report there, as JSON.")
 ]
-Options: TypeAlias = Annotated[
+_Options: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "-O",
@@ -67,32 +63,118 @@ ReadOptions: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--read-option", metavar="KEY=VALUE", help="Of the reader; may be given again."),
 ]
-Mode: TypeAlias = Annotated[
+_Mode: TypeAlias = Annotated[
     str, typer.Option(metavar="MODE", help="If there are files: error, append, overwrite, ignore.")
 ]
-PartitionBy: TypeAlias = Annotated[
+_PartitionBy: TypeAlias = Annotated[
     str | None,
     typer.Option(metavar="NAMES", help="Columns that become directories, with commas between."),
 ]
-Partitions: TypeAlias = Annotated[
+_Partitions: TypeAlias = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Tasks that write.")
 ]
 Source: TypeAlias = Annotated[str, typer.Argument(metavar="SOURCE")]
 Target: TypeAlias = Annotated[str, typer.Argument(metavar="DIRECTORY")]
 
 
-def run_job(
-    output: Output,
-    job: Callable[[Any, Any], JobReport],
-    name: str,
-    master: str | None,
-    settings: list[str] | None,
-    report_file: str | None,
-) -> JobReport:
-    """Run a job in a session of its own, and show what came out."""
-    from pymosaic.cli.progress import progress_bar
+def job_command(function: Callable[..., int | None]) -> Callable[..., int | None]:
+    """A command that runs a job: the options added here make its first parameter, a Job."""
+    return _taking(function, _JOB_OPTIONS)
 
-    chosen = split_pairs(settings)
+
+def writing_command(function: Callable[..., int | None]) -> Callable[..., int | None]:
+    """A command that runs a job which reads tables and writes a dataset."""
+    return _taking(function, _WRITING_OPTIONS + _JOB_OPTIONS)
+
+
+_WRITING_OPTIONS = [
+    parameter("source_format", SourceFormat, None),
+    parameter("read_option", ReadOptions, None),
+    parameter("mode", _Mode, "error"),
+    parameter("partition_by", _PartitionBy, None),
+    parameter("partitions", _Partitions, None),
+]
+_JOB_OPTIONS = [
+    parameter("option", _Options, None),
+    parameter("master", _Master, None),
+    parameter("conf", _Settings, None),
+    parameter("report", _ReportFile, None),
+]
+
+
+def _taking(
+    function: Callable[..., int | None], added: list[inspect.Parameter]
+) -> Callable[..., int | None]:
+    signature = inspect.signature(function, eval_str=True)
+    first, *own = signature.parameters.values()
+    name = function.__module__.rpartition(".")[2]
+
+    def run(output: Output, **arguments: Any) -> int | None:
+        given = {option.name: arguments.pop(option.name) for option in added}
+        return function(**{first.name: Job(output, name, given)}, **arguments)
+
+    run.__doc__ = function.__doc__
+    set_signature(run, [parameter("output", Output, None), *own, *added])
+    return reporting(run)
+
+
+class Job:
+    """A job to run, with the options that all jobs have.
+
+    Attributes
+    ----------
+    options : dict of str to str
+        What ``--option`` gave.
+    """
+
+    def __init__(self, output: Output, name: str, given: dict[str, Any]) -> None:
+        self._output = output
+        self._name = name
+        self._given = given
+        self.options = split_pairs(given["option"])
+
+    @property
+    def writing(self) -> dict[str, Any]:
+        """The keywords of a job that reads tables and writes a dataset."""
+        given = self._given
+        return {
+            "format": given["source_format"],
+            "read_options": split_pairs(given["read_option"]),
+            "mode": given["mode"],
+            "partition_by": split_names(given["partition_by"]),
+            "partitions": given["partitions"],
+            **self.options,
+        }
+
+    def storage_options(self) -> dict[str, str]:
+        """The options of the storage, for jobs that have no others."""
+        for key in self.options:
+            if not key.lower().startswith("storage."):
+                raise typer.BadParameter(
+                    f"this job has no option {key!r}: only storage.* are valid"
+                )
+        return {key.lower().removeprefix("storage."): value for key, value in self.options.items()}
+
+    def run(self, job: Callable[[Any, Any], JobReport]) -> JobReport:
+        """Run a function of session and progress, and show what it reports."""
+        from pymosaic.cli.progress import progress_bar
+
+        spark = _open_session(self._given["master"], split_pairs(self._given["conf"]))
+        try:
+            with progress_bar(self._name) as progress:
+                report = job(spark, progress)
+        finally:
+            spark.stop()
+        if self._given["report"] is not None:
+            from pymosaic.dataset.storage import open_storage
+
+            directory, _, file_name = self._given["report"].rpartition("/")
+            open_storage(directory or ".").write(file_name, f"{report.to_json()}\n".encode())
+        self._output.answer(_text(report), report.facts())
+        return report
+
+
+def _open_session(master: str | None, settings: dict[str, str]) -> Any:
     try:
         from pymosaic.spark.jobs.session import open_session
     except ModuleNotFoundError as error:
@@ -101,19 +183,7 @@ def run_job(
         raise typer.BadParameter(
             f"jobs need {error.name}, which is not installed: pip install pandas 'pyspark>=4.0'"
         ) from None
-    spark = open_session(master, chosen)
-    try:
-        with progress_bar(name) as progress:
-            report = job(spark, progress)
-    finally:
-        spark.stop()
-    if report_file is not None:
-        from pymosaic.dataset.storage import open_storage
-
-        directory, _, file_name = report_file.rpartition("/")
-        open_storage(directory or ".").write(file_name, f"{report.to_json()}\n".encode())
-    output.answer(_text(report), report.facts())
-    return report
+    return open_session(master, settings)
 
 
 def _text(report: JobReport) -> str:
@@ -140,15 +210,6 @@ def split_pairs(texts: list[str] | None) -> dict[str, str]:
             raise typer.BadParameter(f"{text!r} must be KEY=VALUE")
         pairs[key.strip()] = value
     return pairs
-
-
-def storage_options(texts: list[str] | None) -> dict[str, str]:
-    """The options of the storage, for jobs that have no others."""
-    pairs = split_pairs(texts)
-    for key in pairs:
-        if not key.lower().startswith("storage."):
-            raise typer.BadParameter(f"{key!r} is no option of this job: only storage.* are")
-    return {key.lower().removeprefix("storage."): value for key, value in pairs.items()}
 
 
 def named_tables(texts: list[str]) -> dict[str, Any] | list[str]:

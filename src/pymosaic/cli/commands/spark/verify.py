@@ -7,19 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pymosaic.cli.commands.spark.running import (
-    Master,
-    Options,
+    Job,
     ReadOptions,
-    ReportFile,
-    Settings,
     SourceFormat,
     Target,
-    run_job,
+    job_command,
     split_pairs,
-    storage_options,
 )
-from pymosaic.cli.options import reporting
-from pymosaic.cli.output import Output
 
 if TYPE_CHECKING:
     from pymosaic.spark.jobs import JobReport
@@ -32,9 +26,9 @@ EXAMPLES = (
 )
 
 
-@reporting
+@job_command
 def command(
-    output: Output,
+    job: Job,
     target: Target,
     source: Annotated[
         str | None, typer.Option(metavar="SOURCE", help="What the dataset is to be equal to.")
@@ -44,10 +38,6 @@ def command(
     quick: Annotated[
         bool, typer.Option("--quick", help="Only what is around the data, not the data itself.")
     ] = False,
-    option: Options = None,
-    master: Master = None,
-    conf: Settings = None,
-    report: ReportFile = None,
 ) -> int:
     """Verify all files at once, and compare them with their source.
 
@@ -65,8 +55,8 @@ def command(
             read_options=split_pairs(read_option),
             deep=not quick,
             progress=progress,
-            storage=storage_options(option),
+            storage=job.storage_options(),
         )
 
-    found: Any = run_job(output, run, "verify", master, conf, report)
+    found: Any = job.run(run)
     return 0 if found.ok else 1
