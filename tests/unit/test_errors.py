@@ -26,6 +26,7 @@ PLAIN = [
     pymosaic.CommitConflictError,
     pymosaic.DatasetError,
     pymosaic.DatasetExistsError,
+    pymosaic.UnknownOptionError,
 ]
 
 
@@ -38,6 +39,7 @@ PLAIN = [
         (pymosaic.ColumnNotFoundError, KeyError),
         (pymosaic.InvalidDataError, ValueError),
         (pymosaic.InvalidOptionError, ValueError),
+        (pymosaic.UnknownOptionError, TypeError),
         (pymosaic.ClosedError, ValueError),
         (pymosaic.CommitConflictError, RuntimeError),
         (pymosaic.DatasetError, ValueError),
