@@ -62,6 +62,7 @@ EXACT = [
     amount == pa.scalar(Decimal("0.50"), pa.decimal128(10, 2)),
     floating < 1.5,
     floating >= 0.0,
+    ~(floating > 0.0),
     floating != 0.0,
     floating == NAN,
     pc.if_else(text.is_valid(), text.isin(["a", "zz"]), pa.scalar(None, pa.bool_())),
@@ -71,7 +72,6 @@ EXACT = [
 INEXACT = [
     ~integer.isin([0, 2]),
     integer.isin([0, None]),
-    ~(floating > 0.0),
     floating.isin([0.0]),
     floating.is_null(nan_is_null=True),
     integer + 1 > 2,

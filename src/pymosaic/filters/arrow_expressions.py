@@ -19,7 +19,16 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pymosaic.filters.conditions import UNKNOWN, AllOf, AnyOf, Condition, compare, to_filter
+from pymosaic.filters.conditions import (
+    EVERYTHING,
+    UNKNOWN,
+    AllOf,
+    AnyOf,
+    Condition,
+    compare,
+    to_filter,
+)
+from pymosaic.filters.operators import complement, mirrored, negation
 from pymosaic.filters.row_filter import Filter
 
 __all__ = ["Pushdown", "push_down"]
@@ -32,8 +41,8 @@ _COMPARISONS = {
     "greater": ">",
     "greater_equal": ">=",
 }
-_FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_NEGATED = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+# Above this many alternatives a filter costs more than it saves.
+_MAX_GROUPS = 128
 # How far metadata reaches inside struct ArrowSchema: behind format and name.
 _METADATA_POINTER = 2
 
@@ -90,7 +99,7 @@ def push_down(expression: pc.Expression, schema: pa.Schema) -> Pushdown:
     except (pa.ArrowException, RecursionError, LookupError, ValueError):
         # A form that is not known, now or in a later pyarrow.
         return Pushdown(None, None, False)
-    row_filter, exact = to_filter(condition)
+    row_filter, exact = to_filter(condition, _MAX_GROUPS)
     return Pushdown(row_filter, tuple(columns), exact)
 
 
@@ -154,7 +163,7 @@ def _translate(node: _Node, schema: pa.Schema, negated: bool) -> Condition:
             return compare(node.name, "==", [not negated], pa.bool_())
         return UNKNOWN
     if not isinstance(node, _Call):
-        return AllOf(()) if node.as_py() is (not negated) else UNKNOWN
+        return EVERYTHING if node.as_py() is (not negated) else UNKNOWN
     match node.function, node.arguments:
         case ("and_kleene" | "and" | "or_kleene" | "or") as name, parts:
             translated = tuple(_translate(part, schema, negated) for part in parts)
@@ -178,7 +187,7 @@ def _translate(node: _Node, schema: pa.Schema, negated: bool) -> Condition:
         case name, (_Field(column), pa.Scalar() as literal) if name in _COMPARISONS:
             return _comparison(column, _COMPARISONS[name], literal, schema, negated)
         case name, (pa.Scalar() as literal, _Field(column)) if name in _COMPARISONS:
-            return _comparison(column, _FLIPPED[_COMPARISONS[name]], literal, schema, negated)
+            return _comparison(column, mirrored(_COMPARISONS[name]), literal, schema, negated)
     return UNKNOWN
 
 
@@ -189,9 +198,9 @@ def _comparison(
     if not literal.is_valid or not _compares_alike(column_type, literal.type):
         return UNKNOWN
     if negated:
-        if pa.types.is_floating(column_type):
-            return UNKNOWN  # what a NaN is not
-        operator = _NEGATED[operator]
+        # The complement reads better, but a NaN is neither below a number nor at or above it.
+        may_be_nan = pa.types.is_floating(column_type)
+        operator = negation(operator) if may_be_nan else complement(operator)
     return compare(column, operator, [literal], column_type)
 
 

@@ -1,34 +1,50 @@
-"""Conditions of other engines, as far as filters can say them.
+"""Conditions joined by "and" and "or", and their one normal form.
 
-An engine's predicate is translated leaf by leaf. What cannot be said is left out, in such a way
-that the filter keeps at least the rows that the engine wants: the engine, or its expression, sorts
-out the rest.
+Whoever makes a filter (the text of a filter, Arrow's expressions, the predicates of an engine)
+builds a tree of conditions with :func:`compare`, :class:`AllOf` and :class:`AnyOf`, and multiplies
+it out with :func:`normal_form` or :func:`to_filter`. What cannot be said is :data:`UNKNOWN`. It is
+left out, in such a way that the filter keeps at least the rows that are wanted: the engine, or its
+expression, sorts out the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, product
+from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from pymosaic.errors import InvalidOptionError
+from pymosaic.filters.operators import NULL_TESTS, negation
 from pymosaic.filters.predicates import Predicate
 from pymosaic.filters.row_filter import Filter
 
-__all__ = ["UNKNOWN", "AllOf", "AnyOf", "Condition", "Unknown", "compare", "to_filter"]
+__all__ = [
+    "EVERYTHING",
+    "NOTHING",
+    "UNKNOWN",
+    "AllOf",
+    "AnyOf",
+    "Condition",
+    "NormalForm",
+    "Unknown",
+    "compare",
+    "multiply",
+    "negated",
+    "normal_form",
+    "starts_with",
+    "to_filter",
+]
 
-# Above this many alternatives a filter costs more than it saves.
-_MAX_CONJUNCTIONS = 128
+Item = TypeVar("Item")
+Group: TypeAlias = tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
     """Something that filters cannot say; any row may pass."""
-
-
-UNKNOWN = Unknown()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +56,32 @@ class AllOf:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """One of these holds."""
+    """One of these holds; without any, no row passes."""
 
     parts: tuple[Condition, ...]
 
 
 Condition: TypeAlias = Predicate | AllOf | AnyOf | Unknown
+UNKNOWN = Unknown()
+EVERYTHING = AllOf(())
+NOTHING = AnyOf(())
+
+
+@dataclass(frozen=True, slots=True)
+class NormalForm:
+    """A condition multiplied out.
+
+    Parameters
+    ----------
+    groups : tuple of tuples of Predicate
+        One of the groups must hold, with all of its predicates. Without a group no row passes; with
+        an empty group every row does.
+    exact : bool
+        Whether just the wanted rows pass, rather than more.
+    """
+
+    groups: tuple[Group, ...]
+    exact: bool
 
 
 def compare(
@@ -53,7 +89,7 @@ def compare(
 ) -> Condition:
     """A predicate on a column of this type, or unknown where its literals do not fit."""
     predicate = Predicate(column, operator, tuple(values))
-    if operator not in ("is null", "is not null"):
+    if operator not in NULL_TESTS:
         try:
             predicate.bind(arrow_type)
         except InvalidOptionError:
@@ -61,46 +97,126 @@ def compare(
     return predicate
 
 
-def to_filter(condition: Condition) -> tuple[Filter | None, bool]:
+def starts_with(column: str, prefix: str) -> Condition:
+    """A condition on a column of text: its values start with a prefix, a range in their order.
+
+    Examples
+    --------
+    >>> from pymosaic.filters.conditions import starts_with
+    >>> [str(part) for part in starts_with("city", "Ro").parts]
+    ["city >= 'Ro'", "city < 'Rp'"]
+    """
+    above = _next_text(prefix)
+    from_prefix = Predicate(column, ">=", (prefix,))
+    if above is None:
+        return from_prefix
+    return AllOf((from_prefix, Predicate(column, "<", (above,))))
+
+
+def _next_text(prefix: str) -> str | None:
+    """The least text above all that start with the prefix; None where there is none."""
+    kept = prefix.rstrip("\U0010ffff")
+    if not kept:
+        return None
+    successor = ord(kept[-1]) + 1
+    if successor == 0xD800:  # surrogates are not text
+        successor = 0xE000
+    return kept[:-1] + chr(successor)
+
+
+def negated(condition: Condition) -> Condition:
+    """The condition that is true where this one is false.
+
+    Examples
+    --------
+    >>> from pymosaic.filters.conditions import AllOf, negated
+    >>> from pymosaic.filters.predicates import Predicate
+    >>> between = AllOf((Predicate("age", ">=", (20,)), Predicate("age", "<=", (30,))))
+    >>> [str(part) for part in negated(between).parts]
+    ['age not >= 20', 'age not <= 30']
+    """
+    match condition:
+        case Predicate():
+            return replace(condition, operator=negation(condition.operator))
+        case AllOf(parts):
+            return AnyOf(tuple(map(negated, parts)))
+        case AnyOf(parts):
+            return AllOf(tuple(map(negated, parts)))
+    return UNKNOWN
+
+
+def normal_form(condition: Condition, max_groups: int) -> NormalForm:
+    """Multiply a condition out to groups, of which one must hold.
+
+    Parameters
+    ----------
+    condition : Condition
+        What is wanted.
+    max_groups : int
+        "and" of "or"s multiplies. What would make more groups is left out, and the result is not
+        exact.
+
+    Examples
+    --------
+    >>> from pymosaic.filters.conditions import AllOf, AnyOf, normal_form
+    >>> from pymosaic.filters.predicates import Predicate
+    >>> a, b, c = (Predicate(name, "is null") for name in "abc")
+    >>> form = normal_form(AllOf((AnyOf((a, b)), c)), 10)
+    >>> [[str(test) for test in group] for group in form.groups]
+    [['a is null', 'c is null'], ['b is null', 'c is null']]
+    """
+    match condition:
+        case Predicate():
+            return NormalForm(((condition,),), True)
+        case Unknown():
+            return _ANY_ROW
+        case AnyOf(parts):
+            return _any_of([normal_form(part, max_groups) for part in parts], max_groups)
+        case AllOf(parts):
+            return _all_of([normal_form(part, max_groups) for part in parts], max_groups)
+
+
+_ANY_ROW = NormalForm(((),), False)
+
+
+def _any_of(parts: Sequence[NormalForm], max_groups: int) -> NormalForm:
+    groups = tuple(group for part in parts for group in part.groups)
+    if len(groups) > max_groups:
+        return _ANY_ROW
+    return NormalForm(((),) if () in groups else groups, all(part.exact for part in parts))
+
+
+def _all_of(parts: Sequence[NormalForm], max_groups: int) -> NormalForm:
+    """The product of the parts; the smallest are kept if there are too many groups."""
+    size = 1
+    kept = []
+    for number in sorted(range(len(parts)), key=lambda number: len(parts[number].groups)):
+        if size * len(parts[number].groups) <= max_groups:
+            size *= len(parts[number].groups)
+            kept.append(number)
+    groups = tuple(multiply(parts[number].groups for number in sorted(kept)))
+    exact = len(kept) == len(parts) and all(part.exact for part in parts)
+    return NormalForm(groups, exact)
+
+
+def multiply(parts: Iterable[Sequence[Sequence[Item]]]) -> Iterator[tuple[Item, ...]]:
+    """The groups, one of which holds where one group of each part holds."""
+    return (tuple(chain.from_iterable(chosen)) for chosen in product(*parts))
+
+
+def to_filter(condition: Condition, max_groups: int) -> tuple[Filter | None, bool]:
     """The filter that keeps at least what the condition wants, and whether it keeps just that.
 
     Examples
     --------
     >>> import pyarrow as pa
+    >>> from pymosaic.filters.conditions import UNKNOWN, AllOf, compare, to_filter
     >>> wanted = AllOf((compare("age", ">", [50], pa.int64()), UNKNOWN))
-    >>> row_filter, exact = to_filter(wanted)
+    >>> row_filter, exact = to_filter(wanted, 10)
     >>> str(row_filter), exact
     ('age > 50', False)
     """
-    groups, exact = _conjunctions(condition)
-    if groups is None or () in groups:
-        return None, exact
-    return Filter(tuple(groups)), exact
-
-
-def _conjunctions(condition: Condition) -> tuple[list[tuple[Predicate, ...]] | None, bool]:
-    """Alternatives, each a list of predicates; None where any row may pass."""
-    if isinstance(condition, Predicate):
-        return [(condition,)], True
-    if isinstance(condition, Unknown):
-        return None, False
-    parts = [_conjunctions(part) for part in condition.parts]
-    exact = all(part_exact for _, part_exact in parts)
-    if isinstance(condition, AnyOf):
-        alternatives: list[tuple[Predicate, ...]] = []
-        for groups, _ in parts:
-            if groups is None:
-                return None, False
-            alternatives += groups
-        if not alternatives or len(alternatives) > _MAX_CONJUNCTIONS:
-            return None, False
-        return alternatives, exact
-    product: list[tuple[Predicate, ...]] = [()]
-    for groups, _ in parts:
-        if groups is None:
-            continue
-        if len(product) * len(groups) > _MAX_CONJUNCTIONS:
-            exact = False
-            continue
-        product = [(*left, *right) for left in product for right in groups]
-    return product, exact
+    form = normal_form(condition, max_groups)
+    if not form.groups or () in form.groups:
+        return None, form.exact and bool(form.groups)
+    return Filter(form.groups), form.exact

@@ -27,17 +27,17 @@ from pymosaic.filters.literals import (
     Place,
     exact_key,
     floor_key,
+    is_null,
     key_range,
     key_type,
     locate,
     wanted_literal,
 )
+from pymosaic.filters.operators import NULL_TESTS, SET_TESTS, complement, negation
 from pymosaic.statistics import ColumnStatistics, order_key
 
-__all__ = ["NULL_TESTS", "OPERATORS", "SET_TESTS", "Predicate"]
+__all__ = ["Predicate"]
 
-NULL_TESTS = ("is null", "is not null")
-SET_TESTS = ("in", "not in")
 # The comparison of arrays, and whether no value from minimum to maximum can pass it.
 _ORDER_TESTS: dict[str, tuple[Callable[..., pa.Array], Callable[[Any, Any, Any], bool]]] = {
     "<": (pc.less, lambda low, high, key: bool(low >= key)),
@@ -45,10 +45,6 @@ _ORDER_TESTS: dict[str, tuple[Callable[..., pa.Array], Callable[[Any, Any, Any],
     ">": (pc.greater, lambda low, high, key: bool(high <= key)),
     ">=": (pc.greater_equal, lambda low, high, key: bool(high < key)),
 }
-_OPPOSITES = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "in": "not in", "not in": "in"}
-# Not the opposites, to a NaN: it is not below 5, and not at or above it either.
-_NEGATED_TESTS = {f"not {name}": name for name in _ORDER_TESTS}
-OPERATORS = ("=", "==", "!=", *_ORDER_TESTS, *_NEGATED_TESTS, *SET_TESTS, *NULL_TESTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +94,7 @@ class _Test:
         # A NaN, which minimum and maximum do not tell of, passes no test but "not in".
         if isinstance(low, float) and self.operator != "not in":
             return False
-        opposite = _Test(_OPPOSITES[self.operator], self.keys, self.values)
-        return opposite.excludes(low, high)
+        return _Test(complement(self.operator), self.keys, self.values).excludes(low, high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +121,8 @@ class Predicate:
             places = [self._place(value, arrow_type) for value in self.values]
             if self.operator in _ORDER_TESTS:
                 test = _bind_order(self.operator, places[0], arrow_type)
-            elif self.operator in _NEGATED_TESTS:
-                positive = _bind_order(_NEGATED_TESTS[self.operator], places[0], arrow_type)
+            elif negation(self.operator) in _ORDER_TESTS:
+                positive = _bind_order(negation(self.operator), places[0], arrow_type)
                 test = replace(positive, negated=True)
             else:
                 name = "in" if self.operator in ("==", "in") else "not in"
@@ -155,6 +150,27 @@ class Predicate:
         if self.operator == "in":
             return not self.values
         return self.operator == "not in" and self.has_null
+
+    @classmethod
+    def of_set(cls, column: str, operator: str, literals: Iterable[Any]) -> Predicate:
+        """A test against a set of literals, nulls among them."""
+        values = tuple(literals)
+        known = tuple(value for value in values if not is_null(value))
+        return cls(column, operator, known, has_null=len(known) < len(values))
+
+    def as_tuple(self) -> tuple[Any, ...]:
+        """Return the condition as users write it.
+
+        Examples
+        --------
+        >>> from pymosaic.filters.predicates import Predicate
+        >>> Predicate("city", "in", ("Oslo",), has_null=True).as_tuple()
+        ('city', 'in', ['Oslo', None])
+        """
+        if self.operator in NULL_TESTS:
+            return self.column, self.operator
+        values = [*self.values, *([None] if self.has_null else [])]
+        return self.column, self.operator, values if self.operator in SET_TESTS else values[0]
 
     def __str__(self) -> str:
         if self.operator in NULL_TESTS:

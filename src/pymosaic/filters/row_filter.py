@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pymosaic.errors import ColumnNotFoundError
-from pymosaic.filters.predicates import NULL_TESTS, Predicate
+from pymosaic.filters.operators import NULL_TESTS
+from pymosaic.filters.predicates import Predicate
 from pymosaic.statistics import ColumnStatistics
 
 __all__ = ["Filter"]

@@ -22,36 +22,28 @@ text, a quote is doubled. Words of the language may be in upper case.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from pymosaic.errors import InvalidOptionError
+from pymosaic.filters.conditions import (
+    AllOf,
+    AnyOf,
+    Condition,
+    negated,
+    normal_form,
+    starts_with,
+)
+from pymosaic.filters.operators import mirrored
+from pymosaic.filters.predicates import Predicate
 from pymosaic.filters.tokens import FilterSyntaxError, Kind, Token, tokenize
 
 __all__ = ["FilterSyntaxError", "parse_filter"]
 
-Condition: TypeAlias = tuple[Any, ...]
-# Any of the lists, of which all must hold: disjunctive normal form.
-Disjunction: TypeAlias = list[list[Condition]]
-
 # "and" of "or"s multiplies: beyond this, no one wrote it by hand.
-_MAX_CONJUNCTIONS = 10_000
+_MAX_GROUPS = 10_000
 _MAX_DEPTH = 100
-_OPPOSITE = {
-    "==": "!=",
-    "!=": "==",
-    "<": "not <",
-    "<=": "not <=",
-    ">": "not >",
-    ">=": "not >=",
-    "in": "not in",
-    "not in": "in",
-    "is null": "is not null",
-    "is not null": "is null",
-}
-_OPPOSITE |= {negated: name for name, negated in _OPPOSITE.items() if negated.startswith("not ")}
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_COMPARISONS = {"=": "==", "<>": "!=", **{name: name for name in ("==", "!=", *_MIRRORED)}}
+# How operators may be written, besides by their names.
+_SPELLINGS = {"=": "==", "<>": "!="}
 
 
 def parse_filter(text: str) -> list[list[tuple[Any, ...]]]:
@@ -94,43 +86,19 @@ def parse_filter(text: str) -> list[list[tuple[Any, ...]]]:
     if not isinstance(text, str):
         raise InvalidOptionError(f"a filter must be a str, got {text!r}")
     parser = _Parser(text, tokenize(text))
-    tree = parser.filter()
+    condition = parser.filter()
     end = parser.take()
     if end.kind is not Kind.END:
         raise end.error("expected 'and', 'or' or the end")
-    return _normal_form(tree, negated=False, where=parser)
-
-
-@dataclass(frozen=True, slots=True)
-class _Node:
-    """``and``, ``or`` and ``not`` over nodes, or a leaf: conditions that all hold."""
-
-    operator: str
-    parts: tuple[_Node, ...] = ()
-    condition: Condition = ()
-
-
-def _leaf(*condition: Any) -> _Node:
-    return _Node("leaf", condition=condition)
-
-
-def _normal_form(node: _Node, negated: bool, where: _Parser) -> Disjunction:
-    """Push ``not`` down to the conditions, then multiply out."""
-    if node.operator == "leaf":
-        column, operator, *literal = node.condition
-        return [[(column, _OPPOSITE[operator] if negated else operator, *literal)]]
-    if node.operator == "not":
-        return _normal_form(node.parts[0], not negated, where)
-    parts = [_normal_form(part, negated, where) for part in node.parts]
-    if (node.operator == "or") != negated:
-        result = [group for part in parts for group in part]
-    else:
-        result = [[]]
-        for part in parts:
-            where.check_size(len(result) * len(part))
-            result = [before + group for before in result for group in part]
-    where.check_size(len(result))
-    return result
+    form = normal_form(condition, _MAX_GROUPS)
+    if not form.exact:
+        raise FilterSyntaxError(
+            f"written out, this would be over {_MAX_GROUPS} alternatives; use in (...) "
+            "in place of many 'or'",
+            text,
+            0,
+        )
+    return [[predicate.as_tuple() for predicate in group] for group in form.groups]
 
 
 class _Parser:
@@ -141,15 +109,6 @@ class _Parser:
         self._tokens = tokens
         self._next = 0
         self._depth = 0
-
-    def check_size(self, size: int) -> None:
-        if size > _MAX_CONJUNCTIONS:
-            raise FilterSyntaxError(
-                f"written out, this would be over {_MAX_CONJUNCTIONS} alternatives; use in (...) "
-                "in place of many 'or'",
-                self._text,
-                0,
-            )
 
     def take(self) -> Token:
         token = self._tokens[self._next]
@@ -170,34 +129,34 @@ class _Parser:
         if not self._accept(word):
             raise token.error(f"expected {word!r}")
 
-    def filter(self) -> _Node:
-        return self._joined("or", lambda: self._joined("and", self._negation))
+    def filter(self) -> Condition:
+        return AnyOf(self._joined("or", lambda: AllOf(self._joined("and", self._negation))))
 
-    def _joined(self, word: str, part: Callable[[], _Node]) -> _Node:
+    def _joined(self, word: str, part: Callable[[], Condition]) -> tuple[Condition, ...]:
         parts = [part()]
         while self._accept(word):
             parts.append(part())
-        return parts[0] if len(parts) == 1 else _Node(word, tuple(parts))
+        return tuple(parts)
 
-    def _negation(self) -> _Node:
+    def _negation(self) -> Condition:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             raise self._peek().error(f"more than {_MAX_DEPTH} levels of 'not' and '('")
         token = self._peek()
         if self._accept("not"):
-            node = _Node("not", (self._negation(),))
+            condition = negated(self._negation())
         elif self._accept("("):
-            node = self.filter()
+            condition = self.filter()
             if not self._accept(")"):
                 raise self._peek().error(
                     f"expected 'and', 'or' or ')' for the '(' at character {token.position + 1}"
                 )
         else:
-            node = self._condition()
+            condition = self._condition()
         self._depth -= 1
-        return node
+        return condition
 
-    def _condition(self) -> _Node:
+    def _condition(self) -> Condition:
         first = self.take()
         if first.kind is Kind.LITERAL:
             return self._mirrored(first)
@@ -207,38 +166,38 @@ class _Parser:
         operator = self._peek()
         if operator.kind is Kind.COMPARISON:
             self.take()
-            return _leaf(column, _COMPARISONS[operator.value], self._literal())
+            return Predicate(column, _operator(operator), (self._literal(),))
         if self._accept("is"):
-            negated = self._accept("not")
+            is_negated = self._accept("not")
             self._expect("null")
-            return _leaf(column, "is not null" if negated else "is null")
-        negated = self._accept("not")
-        node = self._word_condition(column)
-        if node is None:
-            if negated:
+            return Predicate(column, "is not null" if is_negated else "is null")
+        is_negated = self._accept("not")
+        condition = self._word_condition(column)
+        if condition is None:
+            if is_negated:
                 raise self._peek().error("expected 'in', 'between' or 'like' after 'not'")
             if self._peek().kind is not Kind.WORD and self._peek().kind is not Kind.END:
                 raise self._peek().error("expected an operator")
-            return _leaf(column, "==", True)
-        return _Node("not", (node,)) if negated else node
+            return Predicate(column, "==", (True,))
+        return negated(condition) if is_negated else condition
 
-    def _mirrored(self, literal: Token) -> _Node:
+    def _mirrored(self, literal: Token) -> Condition:
         operator = self.take()
         if operator.kind is not Kind.COMPARISON:
             raise operator.error("expected a comparison with a column")
         column = self.take()
         if column.kind is not Kind.NAME:
             raise column.error("expected a column")
-        name = _COMPARISONS[operator.value]
-        return _leaf(column.value, _MIRRORED.get(name, name), literal.value)
+        return Predicate(column.value, mirrored(_operator(operator)), (literal.value,))
 
-    def _word_condition(self, column: str) -> _Node | None:
+    def _word_condition(self, column: str) -> Condition | None:
         if self._accept("in"):
-            return _leaf(column, "in", self._literals())
+            return Predicate.of_set(column, "in", self._literals())
         if self._accept("between"):
             low = self._literal()
             self._expect("and")
-            return _Node("and", (_leaf(column, ">=", low), _leaf(column, "<=", self._literal())))
+            high = self._literal()
+            return AllOf((Predicate(column, ">=", (low,)), Predicate(column, "<=", (high,))))
         if self._accept("like"):
             return _like(column, self.take())
         return None
@@ -264,16 +223,19 @@ class _Parser:
         raise token.error("expected a value")
 
 
-def _like(column: str, token: Token) -> _Node:
+def _operator(token: Token) -> str:
+    name: str = token.value
+    return _SPELLINGS.get(name, name)
+
+
+def _like(column: str, token: Token) -> Condition:
     """A prefix is a range in the order of text."""
     if token.kind is not Kind.LITERAL or not isinstance(token.value, str):
         raise token.error("expected a pattern such as 'Ro%'")
     prefix, is_open = _split_pattern(token)
     if not is_open:
-        return _leaf(column, "==", prefix)
-    above = _next_text(prefix)
-    from_prefix = _leaf(column, ">=", prefix)
-    return from_prefix if above is None else _Node("and", (from_prefix, _leaf(column, "<", above)))
+        return Predicate(column, "==", (prefix,))
+    return starts_with(column, prefix)
 
 
 def _split_pattern(token: Token) -> tuple[str, bool]:
@@ -306,14 +268,3 @@ def _split_pattern(token: Token) -> tuple[str, bool]:
 def _offset(pattern: str, index: int) -> int:
     """Where a character of a pattern stands in the token, whose quotes are doubled."""
     return 1 + index + pattern[:index].count("'")
-
-
-def _next_text(prefix: str) -> str | None:
-    """The least text above all that start with the prefix; None where there is none."""
-    kept = prefix.rstrip("\U0010ffff")
-    if not kept:
-        return None
-    successor = ord(kept[-1]) + 1
-    if successor == 0xD800:  # surrogates are no text
-        successor = 0xE000
-    return kept[:-1] + chr(successor)

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from pymosaic.errors import InvalidOptionError
 from pymosaic.filters.literals import is_null
-from pymosaic.filters.predicates import NULL_TESTS, OPERATORS, SET_TESTS, Predicate
+from pymosaic.filters.operators import NULL_TESTS, OPERATORS, SET_TESTS
+from pymosaic.filters.predicates import Predicate
 from pymosaic.filters.row_filter import Filter
 
 __all__ = ["parse_filters"]
@@ -87,8 +88,10 @@ def _parse_predicate(item: Any) -> Predicate:
     if not _is_predicate(item) or len(item) not in (2, 3) or not isinstance(item[1], str):
         raise _malformed(f"got {reprlib.repr(item)} for a condition")
     column, name = item[0], " ".join(item[1].lower().split())
+    name = "==" if name == "=" else name
     if name not in OPERATORS:
-        raise _malformed(f"{item[1]!r} is no operator; the operators are {', '.join(OPERATORS)}")
+        known = ", ".join(("=", *OPERATORS))
+        raise _malformed(f"{item[1]!r} is not an operator; the operators are {known}")
     if name in NULL_TESTS:
         # The one literal that would say the contrary of what is done.
         if len(item) == 3 and item[2] is False:
@@ -100,15 +103,13 @@ def _parse_predicate(item: Any) -> Predicate:
     if name in SET_TESTS:
         if isinstance(literal, str | bytes | Mapping) or not isinstance(literal, Iterable):
             raise _malformed(f"{name!r} takes a list of literals, got {literal!r}")
-        values = tuple(literal)
-        known = tuple(value for value in values if not is_null(value))
-        return Predicate(column, name, known, has_null=len(known) < len(values))
+        return Predicate.of_set(column, name, literal)
     if is_null(literal):
         raise _malformed(
             f"nothing compares with {literal!r}; for nulls use ({column!r}, 'is null') "
             f"or ({column!r}, 'is not null')"
         )
-    return Predicate(column, "==" if name == "=" else name, (literal,))
+    return Predicate(column, name, (literal,))
 
 
 def _malformed(problem: str) -> InvalidOptionError:

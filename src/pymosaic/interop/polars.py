@@ -19,6 +19,7 @@ from pymosaic.dataset.dataset import Dataset, dataset
 from pymosaic.dataset.discovery import DatasetSource
 from pymosaic.filters.conditions import UNKNOWN, AllOf, AnyOf, Condition, compare, to_filter
 from pymosaic.filters.literals import is_null
+from pymosaic.filters.operators import mirrored
 from pymosaic.filters.row_filter import Filter
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["scan_polars"]
 
 _COMPARISONS = {"Eq": "==", "NotEq": "!=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
-_FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+# Above this many alternatives a filter costs more than it saves.
+_MAX_GROUPS = 128
 _CLOSED = {
     "Both": (">=", "<="),
     "Left": (">=", "<"),
@@ -115,7 +117,7 @@ def _push_down(predicate: pl.Expr, schema: pa.Schema) -> tuple[pl.Expr | None, F
             return None, None
         if wanted is not tree:
             predicate = _expression(wanted)
-        return predicate, to_filter(_translate(wanted, schema))[0]
+        return predicate, to_filter(_translate(wanted, schema), _MAX_GROUPS)[0]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, PolarsError):
         # A form that is not known, now or in a later Polars.
         return predicate, None
@@ -155,7 +157,8 @@ def _translate(node: Any, schema: pa.Schema) -> Condition:
         case {"BinaryExpr": {"left": {"Column": column}, "op": operator, "right": literal}}:
             return _compare(column, _COMPARISONS.get(operator), literal, schema)
         case {"BinaryExpr": {"left": literal, "op": operator, "right": {"Column": column}}}:
-            return _compare(column, _FLIPPED.get(_COMPARISONS.get(operator, "")), literal, schema)
+            name = _COMPARISONS.get(operator)
+            return _compare(column, None if name is None else mirrored(name), literal, schema)
         case {"Function": {"input": [{"Column": column}, *rest], "function": {"Boolean": test}}}:
             return _test(column, test, rest, schema)
         case {"Column": column} if pa.types.is_boolean(schema.field(column).type):

@@ -18,19 +18,29 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pymosaic.filters.conditions import (
+    EVERYTHING,
+    NOTHING,
+    UNKNOWN,
+    AllOf,
+    AnyOf,
+    Condition,
+    compare,
+    multiply,
+    normal_form,
+    starts_with,
+)
+from pymosaic.filters.operators import complement, mirrored
+from pymosaic.filters.predicates import Predicate
+
 __all__ = ["Groups", "decode_filters", "narrowed", "translate"]
 
 # Disjunctive normal form: one of the groups must hold; None is true of every row.
-Condition = tuple[Any, ...]
-Groups = list[list[Condition]] | None
+Groups = list[list[tuple[Any, ...]]] | None
 
 # Beyond this a filter costs more than it saves, and a hostile one would grow without bound.
 _MAX_GROUPS = 64
-_MAX_CODE_POINT = 0x10FFFF
-_SURROGATES = range(0xD800, 0xE000)
-_OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-_MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_OPERATORS = {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_COMPARISONS = {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
 def translate(filters: Sequence[Mapping[str, Any]], types: Mapping[str, pa.DataType]) -> Groups:
@@ -56,64 +66,53 @@ def translate(filters: Sequence[Mapping[str, Any]], types: Mapping[str, pa.DataT
     >>> translate([{"name": ">", "children": age}], {"age": pa.int32()})
     [[('age', '>', 50)]]
     """
-    return _all_of([_translated(item, types, False) for item in filters])
+    condition = AllOf(tuple(_translated(item, types, False) for item in filters))
+    groups = normal_form(condition, _MAX_GROUPS).groups
+    if () in groups:
+        return None
+    return [[predicate.as_tuple() for predicate in group] for group in groups]
 
 
 def narrowed(filters: Groups, pushed: Groups) -> Groups:
     """A filter that must hold, made stricter by one that may be left out."""
     if filters is None or pushed is None:
         return pushed if filters is None else filters
-    return _product(filters, pushed) if len(filters) * len(pushed) <= _MAX_GROUPS else filters
+    if len(filters) * len(pushed) > _MAX_GROUPS:
+        return filters
+    return list(map(list, multiply((filters, pushed))))
 
 
-def _product(left: list[list[Condition]], right: list[list[Condition]]) -> list[list[Condition]]:
-    return [[*one, *other] for one in left for other in right]
-
-
-def _all_of(parts: Sequence[Groups]) -> Groups:
-    """The filter that holds where all of several hold; the simplest go first."""
-    result: Groups = None
-    for part in sorted((part for part in parts if part is not None), key=len):
-        if result is None:
-            result = part
-        elif len(result) * len(part) <= _MAX_GROUPS:
-            result = _product(result, part)
-    return result
-
-
-def _any_of(parts: Sequence[Groups]) -> Groups:
-    groups: list[list[Condition]] = []
-    for part in parts:
-        if part is None:
-            return None
-        groups += part
-    return groups if len(groups) <= _MAX_GROUPS else None
-
-
-def _translated(node: Mapping[str, Any], types: Mapping[str, pa.DataType], negated: bool) -> Groups:
+def _translated(
+    node: Mapping[str, Any], types: Mapping[str, pa.DataType], negated: bool
+) -> Condition:
     name, children = node.get("name"), node.get("children", ())
     if name == "NOT":
         return _translated(children[0], types, not negated)
     if name in ("AND", "OR"):
-        parts = [_translated(child, types, negated) for child in children]
-        return _all_of(parts) if (name == "AND") != negated else _any_of(parts)
+        parts = tuple(_translated(child, types, negated) for child in children)
+        return AllOf(parts) if (name == "AND") != negated else AnyOf(parts)
     if name in ("ALWAYS_TRUE", "ALWAYS_FALSE"):
-        return None if (name == "ALWAYS_TRUE") != negated else []
+        return EVERYTHING if (name == "ALWAYS_TRUE") != negated else NOTHING
     if name in ("IS_NULL", "IS_NOT_NULL"):
         column = _column(children[0], types)
         is_null = (name == "IS_NULL") != negated
-        return None if column is None else [[(column, "is null" if is_null else "is not null")]]
+        return UNKNOWN if column is None else _null_test(column, is_null)
     if name == "IN":
         return _set_test(children, types, negated)
     if name == "<=>":
         return _null_safe(children, types, negated)
-    if name in _OPPOSITE and len(children) == 2:
+    if name in _COMPARISONS and len(children) == 2:
+        operator = _COMPARISONS[name]
         if "column" not in children[0]:
-            name, children = _MIRRORED[name], children[::-1]
-        return _comparison(_OPPOSITE[name] if negated else name, children, types)
+            operator, children = mirrored(operator), children[::-1]
+        return _comparison(complement(operator) if negated else operator, children, types)
     if name in ("STARTS_WITH", "ENDS_WITH", "CONTAINS"):
         return _text_test(name, children, types, negated)
-    return None
+    return UNKNOWN
+
+
+def _null_test(column: str, is_null: bool) -> Condition:
+    return Predicate(column, "is null" if is_null else "is not null")
 
 
 def _column(node: Mapping[str, Any], types: Mapping[str, pa.DataType]) -> str | None:
@@ -122,54 +121,55 @@ def _column(node: Mapping[str, Any], types: Mapping[str, pa.DataType]) -> str | 
 
 
 def _comparison(
-    name: str, children: Sequence[Mapping[str, Any]], types: Mapping[str, pa.DataType]
-) -> Groups:
+    operator: str, children: Sequence[Mapping[str, Any]], types: Mapping[str, pa.DataType]
+) -> Condition:
     column = _column(children[0], types)
     if column is None:
-        return None
+        return UNKNOWN
     known, value = _literal(children[1], types[column])
     if not known:
-        return None
+        return UNKNOWN
     if value is None:
-        return []  # A comparison with null is never true.
+        return NOTHING  # A comparison with null is never true.
     if pa.types.is_floating(types[column]):
         if value != value:
-            return None
-        if name in (">", ">="):
-            return [[(column, "is not null")]]  # NaN passes in Spark, whatever the number.
-    return [[(column, _OPERATORS[name], value)]]
+            return UNKNOWN
+        if operator in (">", ">="):
+            return _null_test(column, False)  # NaN passes in Spark, whatever the number.
+    return compare(column, operator, [value], types[column])
 
 
 def _null_safe(
     children: Sequence[Mapping[str, Any]], types: Mapping[str, pa.DataType], negated: bool
-) -> Groups:
+) -> Condition:
     if "column" not in children[0]:
         children = children[::-1]
     column = _column(children[0], types)
     if column is None:
-        return None
+        return UNKNOWN
     known, value = _literal(children[1], types[column])
     if not known:
-        return None
+        return UNKNOWN
     if value is None:
-        return [[(column, "is not null" if negated else "is null")]]
-    equal = _comparison("<>" if negated else "=", children, types)
-    return _any_of([equal, [[(column, "is null")]]]) if negated else equal
+        return _null_test(column, not negated)
+    if negated:
+        return AnyOf((_comparison("!=", children, types), _null_test(column, True)))
+    return _comparison("==", children, types)
 
 
 def _set_test(
     children: Sequence[Mapping[str, Any]], types: Mapping[str, pa.DataType], negated: bool
-) -> Groups:
+) -> Condition:
     column = _column(children[0], types)
     if column is None:
-        return None
+        return UNKNOWN
     values = []
     for child in children[1:]:
         known, value = _literal(child, types[column])
         if not known or value != value:
-            return None
+            return UNKNOWN
         values.append(value)
-    return [[(column, "not in" if negated else "in", values)]]
+    return Predicate.of_set(column, "not in" if negated else "in", values)
 
 
 def _text_test(
@@ -177,33 +177,18 @@ def _text_test(
     children: Sequence[Mapping[str, Any]],
     types: Mapping[str, pa.DataType],
     negated: bool,
-) -> Groups:
+) -> Condition:
     column = _column(children[0], types)
     if column is None or not pa.types.is_string(types[column]):
-        return None
+        return UNKNOWN
     known, value = _literal(children[1], types[column])
     if not known:
-        return None
+        return UNKNOWN
     if value is None:
-        return []
+        return NOTHING
     if negated or name != "STARTS_WITH" or not value:
-        return [[(column, "is not null")]]
-    end = _after_prefix(value)
-    return (
-        [[(column, ">=", value)]] if end is None else [[(column, ">=", value), (column, "<", end)]]
-    )
-
-
-def _after_prefix(prefix: str) -> str | None:
-    """The least text above all that begin with a prefix, in the order of bytes of UTF-8."""
-    while prefix:
-        following = ord(prefix[-1]) + 1
-        if following in _SURROGATES:
-            following = _SURROGATES.stop
-        if following <= _MAX_CODE_POINT:
-            return prefix[:-1] + chr(following)
-        prefix = prefix[:-1]
-    return None
+        return _null_test(column, False)
+    return starts_with(column, value)
 
 
 def _literal(node: Mapping[str, Any], arrow_type: pa.DataType) -> tuple[bool, Any]:
