@@ -92,4 +92,4 @@ def test_data_files_of_a_lance_dataset_are_looked_into_one_by_one(run, lance_dat
     (lance_dataset.parent / "none.lance").mkdir()
     nothing = run("meta", lance_dataset.parent / "none.lance")
     assert nothing.code == 1
-    assert "no Lance dataset" in nothing.stderr
+    assert "not a Lance dataset" in nothing.stderr

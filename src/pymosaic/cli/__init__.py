@@ -1,7 +1,7 @@
 """The command line: ``pymosaic``, or ``python -m pymosaic``.
 
-``application`` knows the commands, ``commands/`` holds one module for each, ``output`` is how they
-show what they found (they never print), ``formats/`` reads and writes the files of others.
+``application`` lists the commands and ``commands/`` holds one module per command. Commands never
+print: they show their results through ``output``. ``formats/`` reads and writes other file formats.
 Nothing here imports pyarrow or numpy before a command runs.
 """
 
@@ -13,7 +13,7 @@ __all__ = ["main", "missing_part"]
 
 
 def missing_part(error: ModuleNotFoundError) -> str | None:
-    """How to get what the command line stands on, if that is what is missing."""
+    """How to install a missing dependency of the command line; None for any other module."""
     package = (error.name or "").partition(".")[0]
     if package not in ("rich", "typer"):
         return None
@@ -21,7 +21,7 @@ def missing_part(error: ModuleNotFoundError) -> str | None:
 
 
 def main() -> None:
-    """Run the command that the process was started with, and exit."""
+    """Run the command given on the command line, then exit."""
     try:
         from pymosaic.cli.application import run
     except ModuleNotFoundError as error:

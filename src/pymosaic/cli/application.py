@@ -1,4 +1,4 @@
-"""The commands by name, and what happens around every one of them: errors, signals, exit codes."""
+"""The commands by name, and what they all share: errors, signals, exit codes."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from pymosaic.cli.options import Debug, ReaderGone
 
 __all__ = ["COMMANDS", "run"]
 
-# Command, and the panel of the help that it stands in. Each is a module in `commands`, which is
-# imported when the command is used.
+# Each command with its section of the help. Each is a module in `commands`, imported when the
+# command is used.
 COMMANDS = {
-    "schema": "Look into a file",
-    "meta": "Look into a file",
-    "footer": "Look into a file",
-    "buckets": "Look into a file",
-    "pages": "Look into a file",
-    "column-size": "Look into a file",
-    "dictionary": "Look into a file",
-    "stats": "Look into a file",
+    "schema": "Inspect a file",
+    "meta": "Inspect a file",
+    "footer": "Inspect a file",
+    "buckets": "Inspect a file",
+    "pages": "Inspect a file",
+    "column-size": "Inspect a file",
+    "dictionary": "Inspect a file",
+    "stats": "Inspect a file",
     "head": "Read rows",
     "cat": "Read rows",
     "sample": "Read rows",
@@ -43,13 +43,13 @@ COMMANDS = {
     "spark": "Run on Spark",
 }
 
-_HELP = """Look into, read, convert and check Mosaic files: tables with very many columns.
+_HELP = """Inspect, read, convert and check Mosaic files: tables with very many columns.
 
 FILE is a file, a directory, a glob or a URI. Every command has --help with examples."""
 
 
 class _Commands(TyperGroup):
-    """Finds commands in their modules."""
+    """Loads each command from its module."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -74,7 +74,7 @@ class _Commands(TyperGroup):
 
 
 class _Command(TyperCommand):
-    """A command whose arguments are shown as its module says."""
+    """A command whose arguments are shown as its module specifies."""
 
     usage: str
 
@@ -129,7 +129,7 @@ def _options(
 
 
 def run(arguments: list[str]) -> int:
-    """Run a command; returns the exit code: 0 fine, 1 findings or failure, 2 usage."""
+    """Run a command and return its exit code: 0 success, 1 findings or failure, 2 wrong usage."""
     Debug.enabled = False
     try:
         with interruptible():
@@ -137,7 +137,7 @@ def run(arguments: list[str]) -> int:
             sys.stdout.flush()
             return code
     except (BrokenPipeError, ReaderGone):
-        # The reader has seen enough. Nothing may be flushed to it at exit.
+        # The reader closed the pipe. Nothing may be flushed to it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Interrupted as interrupt:
@@ -165,12 +165,12 @@ def _invoke(arguments: list[str]) -> int:
 
 
 def _report(error: Exception) -> int:
-    """Tell in a line what went wrong."""
+    """Report an error on one line."""
     from pymosaic.errors import InvalidOptionError, MosaicError, printable
     from pymosaic.filters.tokens import FilterSyntaxError
 
     if isinstance(error, FilterSyntaxError):
-        # Its own lines point at the place.
+        # The message has lines of its own that point at the position.
         tell(f"--where, {error}")
         return 2
     if isinstance(error, OSError) and error.strerror:
@@ -186,14 +186,14 @@ def _report(error: Exception) -> int:
 
 
 def _without_stack(text: str) -> str:
-    """A message of Spark's without the calls in the JVM that follow, but with the cause."""
+    """A message from Spark without its JVM stack trace, but with the cause."""
     head = re.split(r"\n+(?:\s+at |JVM stacktrace:|Driver stacktrace:)", text, maxsplit=1)[0]
     causes = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
     return f"{head}: {causes[-1]}" if causes and causes[-1] not in head else head
 
 
 def _is_expected(error: Exception) -> bool:
-    """Whether the message speaks for itself: errors of Arrow and of the system."""
+    """Whether the message is clear without a traceback: errors of Arrow and of the system."""
     pyarrow = sys.modules.get("pyarrow")
     return isinstance(error, OSError) or (
         pyarrow is not None and isinstance(error, pyarrow.ArrowException)

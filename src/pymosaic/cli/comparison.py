@@ -1,4 +1,4 @@
-"""What differs between two tables."""
+"""Differences between two tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def compare(
     schema_only: bool,
     progress: Progress | None,
 ) -> list[dict[str, Any]]:
-    """All differences: columns, number of rows, and for each column values."""
+    """All differences: columns, number of rows, and the values of each column."""
     left_fields = {field.name: field for field in left.schema}
     right_fields = {field.name: field for field in right.schema}
     names = list(dict.fromkeys([*left_fields, *right_fields]))
@@ -42,7 +42,9 @@ def compare(
             _difference("column", name, left=_type_text(first), right=_type_text(second))
         )
     if columns is None and not differences and list(left_fields) != list(right_fields):
-        differences.append(_difference("order", None, left="columns in another order", right=None))
+        differences.append(
+            _difference("order", None, left="columns in a different order", right=None)
+        )
     if schema_only:
         return differences
     if left.num_rows != right.num_rows:
@@ -96,7 +98,7 @@ def _compare_values(
 def _aligned(
     left: Iterator[pa.RecordBatch], right: Iterator[pa.RecordBatch]
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-    """Batches of equal length from both, as long as both have rows."""
+    """Pairs of batches of equal length, until one side has no more rows."""
     first, second = next(left, None), next(right, None)
     while first is not None and second is not None:
         rows = min(first.num_rows, second.num_rows)
@@ -111,7 +113,7 @@ def _may_hide_zeros(kind: pa.DataType) -> bool:
 
 
 def _mismatches(left: pa.Array, right: pa.Array) -> npt.NDArray[np.intp]:
-    """Where two arrays differ. A NaN is like any other NaN, and -0.0 is not 0.0."""
+    """Where two arrays differ. All NaNs are equal, and -0.0 differs from 0.0."""
     if pa.types.is_nested(left.type):
         pairs = zip(plain_values(left), plain_values(right), strict=True)
         return np.flatnonzero([repr(first) != repr(second) for first, second in pairs])

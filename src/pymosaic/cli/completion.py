@@ -10,8 +10,8 @@ _MOST = 200
 
 
 def complete_columns(ctx: Any, incomplete: str) -> list[str]:
-    """Names of the columns of the file before the cursor, after what is typed of a list."""
-    # While a line is incomplete, what is no option is still among the arguments.
+    """Column names of the file on the command line that continue the list typed so far."""
+    # While a line is incomplete, everything that is not an option is still an argument.
     given = [*(ctx.params.get("files") or ()), *ctx.args]
     source = next((word for word in given if not word.startswith("-")), None)
     if source is None:
@@ -22,7 +22,7 @@ def complete_columns(ctx: Any, incomplete: str) -> list[str]:
 
         with open_rows([source]) as rows:
             names = rows.schema.names
-    except Exception:  # the shell shows nothing, whatever is wrong with the file
+    except Exception:  # whatever is wrong with the file, the shell offers no completions
         return []
     matching = (name for name in names if name.startswith(start) and name.isprintable())
     return [f"{before}{comma}{name}" for _, name in zip(range(_MOST), matching, strict=False)]

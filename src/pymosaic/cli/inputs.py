@@ -1,4 +1,4 @@
-"""What the arguments name: the Mosaic files, and which of their columns and row groups."""
+"""The Mosaic files that the arguments name, and the columns and row groups to use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class InputFile:
-    """A Mosaic file that the arguments name."""
+    """A Mosaic file named by the arguments."""
 
     def __init__(self, path: str, filesystem: Any) -> None:
         self.path = path
@@ -32,13 +32,13 @@ class InputFile:
 
     @contextmanager
     def open(self) -> Iterator[MosaicFile]:
-        """Open it."""
+        """Open the file."""
         with MosaicFile(self.path, filesystem=self.filesystem) as file:
             yield file
 
 
 def mosaic_files(sources: list[str]) -> list[InputFile]:
-    """The Mosaic files that the arguments name, by path."""
+    """The Mosaic files named by the arguments, sorted by path."""
     if len(sources) == 1 and os.path.isfile(sources[0]):
         return [InputFile(sources[0], None)]
     from pymosaic.dataset.discovery import discover
@@ -50,7 +50,7 @@ def mosaic_files(sources: list[str]) -> list[InputFile]:
 
 
 def split_lance(sources: list[str]) -> tuple[list[str], list[str]]:
-    """Lance files, those of datasets among them, and all others."""
+    """Lance files, including those of Lance datasets, and all other files."""
     lance: list[str] = []
     others: list[str] = []
     for source in sources:
@@ -64,23 +64,23 @@ def split_lance(sources: list[str]) -> tuple[list[str], list[str]]:
 
 
 def data_files(dataset: str) -> list[str]:
-    """The data files of a Lance dataset, by name."""
+    """The data files of a Lance dataset, sorted by name."""
     directory = os.path.join(dataset, "data")
     names = sorted(os.listdir(directory)) if os.path.isdir(directory) else []
     files = [os.path.join(directory, name) for name in names if name.endswith(".lance")]
     if not files:
-        raise DatasetError(f"{dataset} is a directory, but no Lance dataset with data files")
+        raise DatasetError(f"{dataset} is a directory, but not a Lance dataset with data files")
     return files
 
 
 def select_names(entries: Iterable[str] | None, names: list[str]) -> list[str] | None:
-    """The columns that ``-c`` names: exact names, globs, or several of them with commas between."""
+    """The columns that ``-c`` names: exact names or globs, separated by commas."""
     if not entries:
         return None
     from pymosaic.kernels.arrow_source import catalog_from_arrow
     from pymosaic.projection import resolve_columns
 
-    # The catalog, which knows how to look names up, wants types; any will do.
+    # Names are looked up by the catalog, which needs types; any type will do.
     catalog = catalog_from_arrow(pa.schema([(name, pa.int8()) for name in names]), 1)
     wanted: list[str] = []
     for entry in entries:
@@ -93,13 +93,14 @@ def select_names(entries: Iterable[str] | None, names: list[str]) -> list[str] |
 
 
 def chosen_row_groups(wanted: list[int] | None, file: MosaicFile) -> list[int]:
-    """The row groups that ``--row-group`` names, or all."""
+    """The row groups given by ``--row-group``, or all."""
     if not wanted:
         return list(range(file.num_row_groups))
     for number in wanted:
         if number >= file.num_row_groups:
             raise InvalidOptionError(
-                f"--row-group {number}: the file has {file.num_row_groups}, numbered from 0"
+                f"--row-group {number}: the file has {file.num_row_groups} row groups, "
+                "numbered from 0"
             )
     return wanted
 
@@ -107,7 +108,7 @@ def chosen_row_groups(wanted: list[int] | None, file: MosaicFile) -> list[int]:
 def columns_by_bucket(
     file: MosaicFile, names: list[str] | None
 ) -> dict[int, frozenset[str] | None]:
-    """The buckets that hold some columns, and which of theirs are wanted; None for all."""
+    """The buckets that hold these columns, each with its wanted columns; None for all."""
     if names is None:
         return dict.fromkeys(range(file.num_buckets))
     metadata = file.metadata

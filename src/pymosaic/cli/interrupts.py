@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: stop, clean up, exit."""
+"""Handling of Ctrl-C and SIGTERM: stop, clean up, exit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Interrupted(BaseException):
 
 
 def _handle(signal_number: int, frame: FrameType | None) -> None:
-    # What cleans up now is not to be interrupted again.
+    # The cleanup must not be interrupted again.
     for name in _SIGNALS:
         signal.signal(name, signal.SIG_IGN)
     raise Interrupted(signal_number)
@@ -29,11 +29,11 @@ def _handle(signal_number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Raise :class:`Interrupted` on Ctrl-C and SIGTERM inside; afterwards, both are ignored.
+    """Raise :class:`Interrupted` on Ctrl-C and SIGTERM in the block; afterwards, ignore both.
 
-    What follows is the end of the process, and not worth a traceback.
+    After the block the process only exits, and an interrupt would just print a traceback.
     """
-    # What the parent made us ignore (nohup, a job in the background) stays ignored.
+    # Signals that the parent process set to be ignored (nohup, background jobs) stay ignored.
     wanted = [name for name in _SIGNALS if signal.getsignal(name) is not signal.SIG_IGN]
     for name in wanted:
         signal.signal(name, _handle)

@@ -1,4 +1,4 @@
-"""What ``meta`` and ``pages`` tell of Lance files."""
+"""What ``meta`` and ``pages`` show for Lance files."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _leaves(file: LanceFile, names: list[str]) -> Iterator[tuple[str, str, tuple
 
 
 def _encoding(page: LancePage) -> str | None:
-    """The names of the encodings, from the outermost in: ``General > Flat``."""
+    """The names of the encodings, outermost first: ``General > Flat``."""
     layout: Any = page.layout
     encoding = getattr(getattr(layout, "inner_layout", layout), "value_compression", None)
     names = []

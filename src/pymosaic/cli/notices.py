@@ -1,4 +1,4 @@
-"""Lines for people beside a command's results, on standard error."""
+"""Messages for the user on standard error, apart from a command's results."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ __all__ = ["tell"]
 
 
 def tell(text: str) -> None:
-    """Say something in a line."""
+    """Print one line."""
     sys.stdout.flush()
     sys.stderr.write(f"pymosaic: {text}\n")

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the frame every command runs in."""
+"""Options that several commands share, and the wrappers that every command runs in."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Columns: TypeAlias = Annotated[
         "-c",
         "--columns",
         metavar="NAMES",
-        help="Names and globs, with commas between; may be given again.",
+        help="Names and globs, comma-separated; repeatable.",
         autocompletion=complete_columns,
     ),
 ]
@@ -48,13 +48,13 @@ SomeColumns: TypeAlias = Annotated[
         "-c",
         "--columns",
         metavar="NAMES",
-        help="Names and globs, with commas between; may be given again.",
+        help="Names and globs, comma-separated; repeatable.",
         autocompletion=complete_columns,
     ),
 ]
 RowGroups: TypeAlias = Annotated[
     list[int] | None,
-    typer.Option("--row-group", min=0, metavar="N", help="This one only; may be given again."),
+    typer.Option("--row-group", min=0, metavar="N", help="Only this row group; repeatable."),
 ]
 Where: TypeAlias = Annotated[
     str | None,
@@ -66,10 +66,10 @@ Where: TypeAlias = Annotated[
     ),
 ]
 Limit: TypeAlias = Annotated[
-    int | None, typer.Option("-n", "--rows", min=0, metavar="N", help="At most so many rows.")
+    int | None, typer.Option("-n", "--rows", min=0, metavar="N", help="Maximum number of rows.")
 ]
 Offset: TypeAlias = Annotated[
-    int, typer.Option("--offset", min=0, metavar="N", help="Rows to leave out at the start.")
+    int, typer.Option("--offset", min=0, metavar="N", help="Number of rows to skip first.")
 ]
 _Format: TypeAlias = Annotated[
     Format | None,
@@ -77,16 +77,12 @@ _Format: TypeAlias = Annotated[
         "-f",
         "--format",
         metavar="FORMAT",
-        help="table, json, jsonl or csv; a table on a terminal by default, else jsonl.",
+        help="table, json, jsonl or csv; by default table on a terminal, otherwise jsonl.",
     ),
 ]
-_Json: TypeAlias = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
-_JsonReport: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Report what was done as JSON.")
-]
-_NoPager: TypeAlias = Annotated[
-    bool, typer.Option("--no-pager", help="Print all at once, however long.")
-]
+_Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Same as --format json.")]
+_JsonReport: TypeAlias = Annotated[bool, typer.Option("--json", help="Print a report as JSON.")]
+_NoPager: TypeAlias = Annotated[bool, typer.Option("--no-pager", help="Do not page long output.")]
 _Debug: TypeAlias = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
@@ -97,7 +93,7 @@ class Debug:
 
 
 class ReaderGone(Exception):
-    """Who read our output has seen enough; typer takes a BrokenPipeError for a failure."""
+    """The reader of our output closed the pipe; typer would report a BrokenPipeError."""
 
 
 def parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
@@ -115,7 +111,7 @@ _OUTPUT = [
 
 
 def plain(function: Callable[..., int | None]) -> Callable[..., int | None]:
-    """A command with the options of all commands; it returns its exit code, or None for 0."""
+    """A command with the common options; it returns its exit code, or None for 0."""
     signature = inspect.signature(function, eval_str=True)
 
     @wraps(function)
@@ -131,7 +127,7 @@ def plain(function: Callable[..., int | None]) -> Callable[..., int | None]:
 
 
 def inspecting(function: Callable[..., int | None]) -> Callable[..., int | None]:
-    """A command whose first parameter is the output that ``--format`` and ``--json`` ask for."""
+    """A command whose first parameter is the output chosen by ``--format`` and ``--json``."""
     signature = inspect.signature(function, eval_str=True)
     first, *others = signature.parameters.values()
 
@@ -150,7 +146,7 @@ def inspecting(function: Callable[..., int | None]) -> Callable[..., int | None]
 
 
 def reporting(function: Callable[..., int | None]) -> Callable[..., int | None]:
-    """A command that does something, and tells it in a line, or with ``--json`` as facts."""
+    """A command that acts, then reports it on one line, or as JSON with ``--json``."""
     signature = inspect.signature(function, eval_str=True)
     first, *others = signature.parameters.values()
 
@@ -167,7 +163,7 @@ def reporting(function: Callable[..., int | None]) -> Callable[..., int | None]:
 
 
 def set_signature(function: Any, parameters: list[inspect.Parameter]) -> None:
-    """Let a command take these options, by keyword."""
+    """Add these options to a command, as keyword arguments."""
     keyword = inspect.Parameter.KEYWORD_ONLY
     function.__signature__ = inspect.Signature(
         [parameter.replace(kind=keyword) for parameter in parameters]

@@ -1,7 +1,7 @@
-"""How commands show what they found: one interface, and one class for each format.
+"""How commands show their results: one interface, and one class for each format.
 
-Commands make a :class:`Document` (facts and rows that tell of a file) or hand over batches of a
-table; whether that becomes a table on a terminal, JSON or CSV is not their business.
+Commands make a :class:`Document` (facts and rows that describe a file) or hand over batches of a
+table. The output decides whether that becomes a table on a terminal, JSON or CSV.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Cell", "Document", "Field", "Format", "Output", "open_output"]
 
 
 class Format(enum.StrEnum):
-    """What standard output gets."""
+    """Output formats."""
 
     TABLE = "table"
     JSON = "json"
@@ -29,7 +29,7 @@ class Format(enum.StrEnum):
 
 
 class Cell(enum.Enum):
-    """What a field holds, which decides how a terminal shows it."""
+    """The kind of value in a field, which decides how a terminal shows it."""
 
     NAME = "name"
     TEXT = "text"
@@ -46,7 +46,7 @@ class Field:
     key: str
     cell: Cell = Cell.TEXT
     header: str | None = None
-    # Of a row, what a terminal shows in place of the value.
+    # Given a row: what a terminal shows instead of the value.
     text: Callable[[dict[str, Any]], str] | None = None
     on_terminal: bool = True
 
@@ -58,7 +58,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What an inspecting command found out about one file.
+    """What a command found out about one file.
 
     In JSON, ``facts`` come first, then ``rows`` as a list under the key ``rows_key``. As JSON lines
     and CSV, each row is a line that also names the file; a document without fields is one line of
@@ -70,7 +70,7 @@ class Document:
     rows_key: str = ""
     fields: tuple[Field, ...] = ()
     rows: Iterable[dict[str, Any]] = ()
-    # Facts that a terminal shows as sizes, and what it says of no rows.
+    # Facts that a terminal shows as sizes, and what it shows if there are no rows.
     sizes: tuple[str, ...] = ()
     empty: str = "none"
 
@@ -83,7 +83,7 @@ class Document:
 
     @property
     def keys(self) -> list[str]:
-        """The names of the values in a line."""
+        """The names of the values on a line."""
         if not self.fields:
             return list(self.facts)
         return [*(["file"] if "file" in self.facts else []), *(item.key for item in self.fields)]
@@ -94,22 +94,22 @@ class Output(abc.ABC):
 
     @abc.abstractmethod
     def document(self, document: Document) -> None:
-        """Show what is known of a file."""
+        """Show the description of a file."""
 
     @abc.abstractmethod
     def rows(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], first_row: int) -> None:
-        """Show rows of a table; ``first_row`` is the number of the first of them."""
+        """Show rows of a table; ``first_row`` is the number of the first one."""
 
     @abc.abstractmethod
     def answer(self, text: str, facts: dict[str, Any]) -> None:
-        """Show a result that is one line for people, and facts for JSON."""
+        """Show a result: a line of text for people, facts for JSON."""
 
     def close(self) -> None:  # noqa: B027  (only a terminal has something to finish)
-        """Finish what was begun."""
+        """Finish the output."""
 
 
 class _JsonOutput(Output):
-    """JSON, a document or a row to a line."""
+    """JSON, one document or row per line."""
 
     def __init__(self, write: Callable[[str], object], *, lines: bool) -> None:
         self._write = write
@@ -147,7 +147,7 @@ class _JsonOutput(Output):
 
 
 class _CsvOutput(Output):
-    """CSV with a header; empty is null, "" is empty text."""
+    """CSV with a header; an empty field is null, "" is an empty string."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
         self._write = write
@@ -177,14 +177,14 @@ class _CsvOutput(Output):
 
 
 class _PlainOutput(_JsonOutput):
-    """What a pipe gets unless told otherwise: JSON lines, and answers as they are."""
+    """The default for pipes: JSON lines, and plain answers."""
 
     def answer(self, text: str, facts: dict[str, Any]) -> None:
         self._write(text + "\n")
 
 
 def open_output(wanted: Format | None, *, as_json: bool, pager: bool) -> Output:
-    """The output that the options and the kind of standard output ask for."""
+    """The output chosen by the options and by the kind of standard output."""
     stream = sys.stdout
     if as_json:
         wanted = Format.JSON
@@ -203,7 +203,7 @@ def open_output(wanted: Format | None, *, as_json: bool, pager: bool) -> Output:
 
 
 def _writer(stream: TextIO) -> Callable[[str], object]:
-    """Writes UTF-8 whatever the locale says; on a terminal, nothing but text and line ends."""
+    """Writes UTF-8 whatever the locale; on a terminal, only text and line ends."""
     if stream.isatty():
         from pymosaic.errors import printable
 

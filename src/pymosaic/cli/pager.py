@@ -1,4 +1,4 @@
-"""Text on a terminal: what fits the screen is printed, what does not goes through a pager."""
+"""Text on a terminal: output longer than the screen goes through a pager."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Screen"]
 
 
 class Screen:
-    """Takes lines; starts the pager when there are more than the screen has."""
+    """Prints lines, and starts the pager when they no longer fit the screen."""
 
     def __init__(self, stream: TextIO, height: int, *, pager: bool) -> None:
         self._stream = stream
@@ -24,7 +24,7 @@ class Screen:
         self._process: subprocess.Popen[str] | None = None
 
     def write(self, line: str) -> None:
-        """Show a line; BrokenPipeError when the reader has seen enough."""
+        """Show a line; raises BrokenPipeError after the user has quit the pager."""
         if self._process is not None:
             assert self._process.stdin is not None
             self._process.stdin.write(line + "\n")
@@ -49,7 +49,7 @@ class Screen:
             self.write(line)
 
     def close(self) -> None:
-        """Show what waits, and wait until the reader has read."""
+        """Show pending lines, and wait until the user quits the pager."""
         waiting, self._waiting = self._waiting, []
         for line in waiting:
             self._stream.write(line + "\n")
@@ -59,7 +59,7 @@ class Screen:
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.close()
-        # Ctrl-C is now for the pager.
+        # Ctrl-C now belongs to the pager.
         previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             self._process.wait()

@@ -1,4 +1,4 @@
-"""A bar on the terminal for long work; nothing where standard error is not one."""
+"""A progress bar for long-running work, if standard error is a terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TITLE_WIDTH = 24
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Progress | None]:
-    """A callback that moves a bar with rate and time left; None where no one would see it."""
+    """A callback that drives a bar with rate and time left; None if no one would see it."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield None
         return
@@ -43,7 +43,7 @@ def progress_bar(title: str) -> Iterator[Progress | None]:
 
 
 class _Bar:
-    """What the library calls: done, total, unit."""
+    """The callback: done, total, unit."""
 
     def __init__(self, bar: Any, title: str) -> None:
         self._bar = bar

@@ -1,4 +1,4 @@
-"""The arguments as one table: rows of Mosaic files, datasets and files of other formats."""
+"""The arguments as one table, from Mosaic files, datasets or files of other formats."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Rows(abc.ABC):
     num_rows: int | None
 
     def names(self, entries: Iterable[str] | None) -> list[str]:
-        """The columns that ``-c`` names, or all."""
+        """The columns given by ``-c``, or all."""
         selected = select_names(entries, self.schema.names)
         return list(self.schema.names) if selected is None else selected
 
@@ -47,10 +47,10 @@ class Rows(abc.ABC):
     def batches(
         self, names: list[str], where: str | None = None, offset: int = 0, limit: int | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Rows that pass the filter, of these columns."""
+        """These columns of the rows that match the filter."""
 
     def parts(self, names: list[str]) -> Iterator[tuple[int, Callable[[], pa.RecordBatch]]]:
-        """The table in parts, each with its number of rows and a function that reads it."""
+        """The parts of the table, each with its number of rows and a function that reads it."""
         for batch in self.batches(names):
             yield batch.num_rows, partial(_itself, batch)
 
@@ -59,13 +59,13 @@ class Rows(abc.ABC):
         return pa.RecordBatchReader.from_batches(self.schema, self.batches(self.schema.names))
 
     def count(self, where: str | None) -> int:
-        """Rows that pass the filter."""
+        """The number of rows that match the filter."""
         if where is None and self.num_rows is not None:
             return self.num_rows
         return sum(batch.num_rows for batch in self.batches([], where))
 
     def close(self) -> None:  # noqa: B027  (not all hold files)
-        """Let go of the files."""
+        """Close the files."""
 
     def __enter__(self) -> Rows:
         return self
@@ -82,9 +82,9 @@ class Rows(abc.ABC):
 def open_rows(
     sources: list[str], progress: Progress | None = None, known: pa.Schema | None = None
 ) -> Rows:
-    """One table of all the files; ``progress`` hears of work that this takes.
+    """One table of all the files; ``progress`` is called if opening them takes long.
 
-    Where a file does not tell the types of its columns, ``known`` may.
+    ``known`` gives the types of columns where a file does not state them.
     """
     if len(sources) == 1:
         kind = kind_of(sources[0])
@@ -93,12 +93,12 @@ def open_rows(
         if kind is not None and not glob.has_magic(sources[0]) and not os.path.isdir(sources[0]):
             return _FileRows(sources[0])
     if known is not None:
-        raise InvalidOptionError("--schema-from is for one file of CSV or JSON lines")
+        raise InvalidOptionError("--schema-from takes a single CSV or JSON lines file as input")
     return _DatasetRows(sources)
 
 
 class _FileRows(Rows):
-    """One Mosaic file as it is."""
+    """One Mosaic file."""
 
     def __init__(self, path: str) -> None:
         self._file = MosaicFile(path)
@@ -128,7 +128,7 @@ class _FileRows(Rows):
 
 
 class _DatasetRows(Rows):
-    """Many Mosaic files, their columns united."""
+    """Several Mosaic files, merged by column name."""
 
     def __init__(self, sources: list[str]) -> None:
         self._dataset = Dataset(tuple(sources))
@@ -140,7 +140,7 @@ class _DatasetRows(Rows):
     ) -> Iterator[pa.RecordBatch]:
         filters = None if where is None else parse_filter(where)
         scan = self._dataset.scan(names, filters)
-        # A piece to a row group, so that those before the first wanted row are not read.
+        # One piece per row group, so that those before the first wanted row are not read.
         pieces = list(scan.plan(max_piece_bytes=1).pieces)
         if filters is None:
             skipped = 0
@@ -168,7 +168,7 @@ def _itself(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _enough(pieces: list[Piece], wanted: int | None) -> list[Piece]:
-    """The first pieces, up to so many rows."""
+    """The first pieces, until they hold ``wanted`` rows."""
     if wanted is None:
         return pieces
     kept: list[Piece] = []
@@ -209,7 +209,7 @@ def show_rows(
     offset: int,
     limit: int | None,
 ) -> None:
-    """Show the wanted part of a table."""
+    """Show the selected part of a table."""
     names = rows.names(columns)
     output.rows(rows.selected_schema(names), rows.batches(names, where, offset, limit), offset)
 
@@ -224,7 +224,7 @@ def _filtered(
 def _window(
     batches: Iterator[pa.RecordBatch], offset: int, limit: int | None
 ) -> Iterator[pa.RecordBatch]:
-    """Rows after the first ``offset``, ``limit`` of them at most."""
+    """Up to ``limit`` rows after the first ``offset``."""
     if limit == 0:
         return
     for batch in batches:

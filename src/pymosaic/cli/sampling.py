@@ -1,4 +1,4 @@
-"""Rows at random, each with the same chance."""
+"""Uniform random samples of rows."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["sample_rows"]
 def sample_rows(
     rows: Rows, names: list[str], where: str | None, wanted: int, seed: int | None
 ) -> pa.Table:
-    """Choose rows, and return them in their order.
+    """Choose rows at random, and return them in table order.
 
-    Without a filter, only the row groups that hold them are read. With one, every row draws a
-    number, and those with the lowest are kept: that needs no count beforehand, and no more memory
-    than the kept rows and a batch.
+    Without a filter, only the row groups that hold the chosen rows are read. With one, every row
+    draws a random number, and the rows with the lowest are kept. This needs no count in advance,
+    and memory only for the kept rows and a batch.
     """
     generator = np.random.default_rng(seed)
     schema = rows.selected_schema(names)
@@ -33,7 +33,7 @@ def sample_rows(
     for batch in rows.batches(names, where):
         drawn = generator.random(batch.num_rows)
         if len(numbers) >= wanted:
-            # Most rows of a long table have no chance any more.
+            # Late in a long table, most rows draw too high a number.
             hopeful = np.flatnonzero(drawn < numbers.max(initial=0.0))
             batch, drawn = take_rows(batch, pa.array(hopeful)), drawn[hopeful]
         if not batch.num_rows or not wanted:
@@ -47,7 +47,7 @@ def sample_rows(
 
 
 def _take(rows: Rows, names: list[str], chosen: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
-    """These rows, whose numbers ascend."""
+    """The rows with these numbers, which must be ascending."""
     start = 0
     for num_rows, read in rows.parts(names):
         first, last = np.searchsorted(chosen, (start, start + num_rows))

@@ -1,4 +1,4 @@
-"""What commands write: whether it may be, and making it whole or not at all."""
+"""Targets of commands: overwrite checks, and files written whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ __all__ = ["check_target", "split_target", "target_bytes", "write_batches"]
 
 
 def split_target(files: list[str], target: str | None) -> tuple[list[str], str]:
-    """Sources and target: the last argument, unless an option names it."""
+    """Sources and target; the target is the last argument unless an option gives it."""
     if target is not None:
         return files, target
     if len(files) < 2:
-        raise InvalidOptionError("a target is missing: SOURCE... TARGET, or -o TARGET")
+        raise InvalidOptionError("missing target: give SOURCE... TARGET, or -o TARGET")
     return files[:-1], files[-1]
 
 
 def check_target(target: str, overwrite: bool) -> None:
-    """Refuse to replace what exists, unless that is wanted."""
+    """Refuse to replace an existing target without ``--overwrite``."""
     if not overwrite and status_of(resolve_location(target)) is not None:
-        raise FileExistsError(17, "exists already; --overwrite replaces it", target)
+        raise FileExistsError(17, "already exists; --overwrite replaces it", target)
 
 
 def target_bytes(target: str) -> int:
-    """The size of what was written."""
+    """The size of the file that was written."""
     status = status_of(resolve_location(target))
     return 0 if status is None else status.size
 
@@ -43,7 +43,7 @@ def write_batches(
     options: dict[str, Any],
     meter: Meter,
 ) -> int:
-    """Write a file of batches, and return the number of rows."""
+    """Write batches to a file, and return the number of rows."""
     num_rows = 0
     writer = open_writer(target, schema, options)
     try:

@@ -1,8 +1,8 @@
 """Tables on a terminal.
 
-A table whose columns fit the width is shown as one. Rows that are wider are turned: one line for
-each column, as many rows beside each other as fit. Widths are found from the first rows, so that
-the first screen of a table of any size is there at once.
+A table that fits the width is shown as one. A wider table is transposed: one line for each column,
+with as many rows side by side as fit. Widths come from the first rows, so that the first screen of
+a table of any size appears at once.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _RIGHT = (Cell.NUMBER, Cell.BYTES, Cell.SHARE)
 
 
 class _Painter:
-    """Styles, where the terminal has them and the user wants them."""
+    """Text styles, if the terminal supports them and the user wants them."""
 
     def __init__(self, console: Console) -> None:
         self._system = None
@@ -63,7 +63,7 @@ class TerminalOutput(Output):
 
     def __init__(self, stream: TextIO, *, pager: bool) -> None:
         if isinstance(stream, io.TextIOWrapper):
-            # A terminal that lacks a character shows another.
+            # Characters that the terminal cannot show are replaced.
             stream.reconfigure(errors="replace")
         console = Console(file=stream)
         self._width = console.width
@@ -77,14 +77,14 @@ class TerminalOutput(Output):
         self._screen.close()
 
     def answer(self, text: str, facts: dict[str, Any]) -> None:
-        """A line."""
+        """Print one line."""
         self._line(printable(text))
 
     def _line(self, text: str = "", style: str | None = None) -> None:
         self._screen.write(self._paint(text, style))
 
     def document(self, document: Document) -> None:
-        """A title, and facts or a table."""
+        """Print a title, then facts or a table."""
         if self._shown:
             self._line()
         self._shown += 1
@@ -141,7 +141,7 @@ class TerminalOutput(Output):
         texts = []
         for text, item, width in zip(row, fields, widths, strict=True):
             if item.cell in _RIGHT:
-                shortened = text  # part of a number would be another number
+                shortened = text  # a number cut short would be a different number
             else:
                 shortened = (cut_middle if item.cell is Cell.NAME else cut)(text, width)
             aligned = _aligned(shortened, width, item.cell in _RIGHT)
@@ -150,7 +150,7 @@ class TerminalOutput(Output):
         self._line(_GAP.join(texts).rstrip())
 
     def rows(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], first_row: int) -> None:
-        """A table, or its rows turned."""
+        """Print a table, transposed if it is too wide."""
         rows = _Rows(schema, batches)
         first = rows.take(_MEASURED_ROWS)
         if not schema.names:
@@ -185,7 +185,7 @@ class TerminalOutput(Output):
     def _turned(
         self, fields: list[Field], rows: _Rows, first: list[list[str]], first_row: int
     ) -> None:
-        """One line for each column, some rows beside each other; then the next rows."""
+        """Print one line per column, with several rows side by side; then the next rows."""
         longest = max(width_of(item.title) for item in fields)
         name_width = min(_TURNED_NAME, self._width // 2, max(longest, len("column")))
         start = first_row
@@ -200,8 +200,10 @@ class TerminalOutput(Output):
                 if used or columns is not first:
                     self._line()
                 elif shown < len(columns[0]) and len(fields) > self._height:
-                    # The next rows are so far below that no one would find them.
-                    note = f"{len(fields):,} columns, a line each; -c chooses; more rows below"
+                    # The next rows are so far down that no one would find them.
+                    note = (
+                        f"{len(fields):,} columns, one per line; -c selects some; more rows below"
+                    )
                     self._line(cut(note, self._width), "note")
                 self._header(header, cells, all_widths)
                 for item, column in zip(fields, columns, strict=True):
@@ -227,7 +229,7 @@ class TerminalOutput(Output):
 
 
 class _Rows:
-    """The rows of batches as columns of cells, taken some at a time."""
+    """The rows of batches as columns of cells, a few rows at a time."""
 
     def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
         import pyarrow as pa
@@ -242,7 +244,7 @@ class _Rows:
         self._width = len(schema)
 
     def take(self, count: int) -> list[list[str]]:
-        """Up to so many rows, cells by column; none at the end."""
+        """The cells of up to ``count`` rows, by column; empty at the end."""
         from pymosaic.cli.values import plain_values
 
         while self._batch is None or self._batch.num_rows == 0:
@@ -256,7 +258,7 @@ class _Rows:
 
 def _short(value: Any) -> str:
     if isinstance(value, str) and len(value) > _WIDEST_VALUE:
-        # Enough to know that it is cut; the rest need not be looked at.
+        # Enough to know that it will be cut; the rest does not matter.
         value = value[: _WIDEST_VALUE + 1]
     return cut(cell(value), _WIDEST_VALUE)
 
@@ -279,7 +281,7 @@ def _shown(item: Field, row: dict[str, Any]) -> str:
 
 
 def _fit(natural: list[int], shrinkable: list[int], width: int) -> list[int]:
-    """Widths that together fit, taken from the widest of those that may shrink."""
+    """Widths that fit together; the widest columns that may shrink do so first."""
     widths = list(natural)
     excess = sum(widths) + len(_GAP) * (len(widths) - 1) - width
     while excess > 0:

@@ -1,4 +1,4 @@
-"""Text for people: cut to a width, sizes and counts in words."""
+"""Text for people: cut to a width; readable sizes and counts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def width_of(text: str) -> int:
-    """Cells that a text takes on a terminal."""
+    """The number of terminal cells that a text takes."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -26,14 +26,14 @@ def width_of(text: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """The text, its end replaced by … where it is wider."""
+    """The text, with its end replaced by … if it is too wide."""
     if width_of(text) <= width:
         return text
     return _start(text, width - 1) + "…"
 
 
 def cut_middle(text: str, width: int) -> str:
-    """The text, its middle replaced by … where it is wider: both ends of a name tell something."""
+    """The text, with its middle replaced by … if it is too wide: both ends of a name matter."""
     if width_of(text) <= width:
         return text
     tail = (width - 1) // 2
@@ -51,7 +51,7 @@ def _start(text: str, width: int) -> str:
 
 
 def size(num_bytes: int) -> str:
-    """Bytes in a unit that keeps the number short.
+    """A size in bytes, in the unit that keeps the number short.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def size(num_bytes: int) -> str:
 
 
 def count(number: int, singular: str, plural: str | None = None) -> str:
-    """A number of things.
+    """A count with its noun, in singular or plural.
 
     Examples
     --------
@@ -78,15 +78,15 @@ def count(number: int, singular: str, plural: str | None = None) -> str:
 
 
 def child_name(column: str, child: int | None) -> str:
-    """A physical column: that of a list's or map's children has a number."""
+    """A physical column; the children of lists and maps are numbered."""
     return column if child is None else f"{column} › {child}"
 
 
 def percent(part: float) -> str:
-    """A share of a whole."""
+    """A share as a percentage."""
     return f"{part:.2%}"
 
 
 def ratio(raw: int, stored: int) -> str:
-    """How many times smaller something became."""
+    """The compression ratio."""
     return f"{raw / stored:.1f}x" if stored else ""

@@ -1,4 +1,4 @@
-"""Arrow values as the plain values that JSON, CSV and tables show.
+"""Conversion of Arrow values to the plain values that JSON, CSV and tables show.
 
 ============================ =======================================================
 Arrow                        plain
@@ -32,7 +32,7 @@ from pymosaic.errors import printable
 
 __all__ = ["NULL", "cell", "plain_value", "plain_values", "to_json"]
 
-# The cell of a null, told from the text "null" by identity.
+# The cell of a null, distinguished from the text "null" by identity.
 NULL = "".join(("nu", "ll"))
 _CODED = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _DAY_UNITS = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
@@ -41,7 +41,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def to_json(value: Any) -> str:
-    """Compact JSON on one line; nothing in it steers a terminal."""
+    """Compact JSON on one line, without terminal control characters."""
     text = _encode(value)
     if text.isascii() and "\x7f" not in text:
         return text
@@ -50,7 +50,7 @@ def to_json(value: Any) -> str:
 
 
 def cell(value: Any) -> str:
-    """A plain value as the text of a table's cell."""
+    """A plain value as the text of a table cell."""
     if isinstance(value, str):
         return printable(value)
     if value is None:
@@ -98,7 +98,7 @@ def plain_values(array: pa.Array) -> list[Any]:
 
 def _floats(array: pa.Array) -> list[Any]:
     if pa.types.is_float32(array.type):
-        # The shortest text that means the float, not all digits of the double.
+        # The shortest text that denotes the float, not all digits of the double.
         filled = array.fill_null(0).to_numpy(zero_copy_only=False)
         numbers: list[float | None] = [float(text) for text in filled.astype(str).tolist()]
         if array.null_count:
@@ -121,7 +121,7 @@ def _not_finite(value: float) -> str:
 
 
 def _moments(array: pa.Array) -> list[Any]:
-    """Dates, times and timestamps by numpy, which knows every year."""
+    """Dates, times and timestamps through numpy, which supports every year."""
     kind = array.type
     if pa.types.is_date32(kind):
         unit: Any = "D"
@@ -134,7 +134,7 @@ def _moments(array: pa.Array) -> list[Any]:
     texts = np.datetime_as_string(moments, unit=unit).tolist()
     suffix = "Z" if pa.types.is_timestamp(kind) and kind.tz is not None else ""
     if pa.types.is_time(kind):
-        # Beyond a day it is no time: the bare number then says most.
+        # A value beyond a day is not a time: the bare number is clearest.
         day = _DAY_UNITS[unit]
         texts = [
             text[11:] if 0 <= number < day else str(number)
@@ -168,7 +168,7 @@ def _lists(array: pa.Array, children: Callable[[pa.Array, int, int], list[Any]])
         return []
     offsets = array.offsets.to_pylist()
     first = offsets[0]
-    # Of a slice of a large array, only the children of the slice.
+    # For a slice of a large array, only the children of the slice.
     found = children(array, first, offsets[-1] - first)
     valid = array.is_valid().to_pylist()
     return [
@@ -190,7 +190,7 @@ def _structs(array: pa.StructArray) -> list[Any]:
 
 
 def _others(array: pa.Array) -> list[Any]:
-    """Types that Mosaic does not have."""
+    """Values of types that Mosaic does not have."""
     storage = getattr(array, "storage", None)
     if storage is not None:
         return plain_values(storage)

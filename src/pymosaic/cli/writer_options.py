@@ -1,4 +1,4 @@
-"""The options of writers."""
+"""Writer options of the command line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 def parse_bytes(text: str) -> int:
-    """A size: a number of bytes, or with a unit.
+    """Parse a size: a number of bytes, with or without a unit.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def parse_bytes(text: str) -> int:
     """
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise typer.BadParameter(f"{text!r} is no size; write 1000, 64KiB, 256MiB or 1GiB")
+        raise typer.BadParameter(f"{text!r} is not a valid size; use 1000, 64KiB, 256MiB or 1GiB")
     scale: int = 1024 ** _POWERS[match[2].lower()]
     return int(match[1]) * scale
 
@@ -55,52 +55,65 @@ Statistics: TypeAlias = Annotated[
     typer.Option(
         "--stats",
         metavar="NAMES",
-        help="Columns with minimum and maximum for each row group; '*' for all that can have them.",
+        help="Columns that get minimum and maximum per row group; '*' for all that can have them.",
     ),
 ]
 Compression: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Mosaic: zstd or none; else what the format has.")
+    str | None,
+    typer.Option(metavar="NAME", help="For Mosaic: zstd or none; for others: their own codecs."),
 ]
 CompressionLevel: TypeAlias = Annotated[
-    int | None, typer.Option("--level", metavar="N", help="Of zstd; higher is smaller and slower.")
+    int | None,
+    typer.Option("--level", metavar="N", help="zstd level; higher is smaller but slower."),
 ]
 NumBuckets: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Mosaic: buckets; 100 by default.")
+    int | None, typer.Option(min=1, metavar="N", help="Mosaic: number of buckets; default 100.")
 ]
 RowGroupBytes: TypeAlias = Annotated[
-    int | None, _size_option("--row-group-bytes", "Mosaic: before compression; 256MiB by default.")
+    int | None,
+    _size_option("--row-group-bytes", "Mosaic: row group size before compression; default 256MiB."),
 ]
 MaxDictEntries: TypeAlias = Annotated[
-    int | None, typer.Option(min=0, metavar="N", help="Mosaic: of a dictionary; 255 by default.")
+    int | None,
+    typer.Option(min=0, metavar="N", help="Mosaic: maximum entries of a dictionary; default 255."),
 ]
 MaxDictBytes: TypeAlias = Annotated[
-    int | None, _size_option("--max-dict-bytes", "Mosaic: of a dictionary; 32KiB by default.")
+    int | None,
+    _size_option("--max-dict-bytes", "Mosaic: maximum size of a dictionary; default 32KiB."),
 ]
 PageSizeThreshold: TypeAlias = Annotated[
     int | None,
-    _size_option("--page-size-threshold", "Mosaic: from which buckets are paged; 32KiB."),
+    _size_option(
+        "--page-size-threshold",
+        "Mosaic: mean column size from which buckets are paged; default 32KiB.",
+    ),
 ]
 TargetFileBytes: TypeAlias = Annotated[
-    int | None, _size_option("--target-file-bytes", "Of a file; 512MiB by default.")
+    int | None, _size_option("--target-file-bytes", "Target size of files; default 512MiB.")
 ]
 MinRowGroupBytes: TypeAlias = Annotated[
-    int | None, _size_option("--min-row-group-bytes", "Smaller ones are written anew; 8MiB.")
+    int | None,
+    _size_option(
+        "--min-row-group-bytes", "Row groups below this size are rewritten; default 8MiB."
+    ),
 ]
 VerifyCopies: TypeAlias = Annotated[
-    bool, typer.Option("--verify", help="Check every bucket before it is copied.")
+    bool, typer.Option("--verify", help="Check every bucket before copying it.")
 ]
 NoChecksum: TypeAlias = Annotated[
     bool,
-    typer.Option("--no-checksum", help="Mosaic: leave checksums out, as the reference does."),
+    typer.Option(
+        "--no-checksum", help="Mosaic: write no checksums, like the reference implementation."
+    ),
 ]
 NoThreads: TypeAlias = Annotated[
-    bool, typer.Option("--no-threads", help="Mosaic: encode on one thread.")
+    bool, typer.Option("--no-threads", help="Mosaic: encode on a single thread.")
 ]
 SplitBatches: TypeAlias = Annotated[
     bool | None,
     typer.Option(
         "--split-batches/--no-split-batches",
-        help="Mosaic: whether a batch may go to several row groups.",
+        help="Mosaic: whether a batch may be split across row groups.",
         show_default=False,
     ),
 ]
@@ -113,7 +126,7 @@ def writer_options(
     no_threads: bool = False,
     **given: Any,
 ) -> dict[str, Any]:
-    """The options that were given, as :func:`pymosaic.write_table` takes them."""
+    """The given options as arguments of :func:`pymosaic.write_table`."""
     options = {name: value for name, value in given.items() if value is not None}
     if statistics:
         names = [name.strip() for entry in statistics for name in entry.split(",")]

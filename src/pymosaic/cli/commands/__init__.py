@@ -1,1 +1,1 @@
-"""One module for each command: ``command`` is the function, ``EXAMPLES`` stand in its help."""
+"""One module per command: ``command`` is the function, ``EXAMPLES`` appear in its help."""

@@ -31,13 +31,13 @@ _FIELDS = (
 
 
 def _ends(names: list[str]) -> str:
-    """The first and the last name: they are sorted."""
+    """The first and the last of the names, which are sorted."""
     return names[0] if len(names) == 1 else " ... ".join((*names[:1], *names[-1:]))
 
 
 @inspecting
 def command(output: Output, files: Files, row_groups: RowGroups = None) -> None:
-    """Show the buckets: layout, place, size and columns. Reads the end of the file only."""
+    """Show the buckets: layout, position, size and columns. Reads only the end of the file."""
     from pymosaic.cli.inputs import chosen_row_groups, mosaic_files
     from pymosaic.cli.text import count
 

@@ -26,15 +26,13 @@ def command(
     where: Where = None,
     limit: Limit = None,
     offset: Offset = 0,
-    all_rows: Annotated[bool, typer.Option("--all", help="All rows, which is the default.")] = (
-        False
-    ),
+    all_rows: Annotated[bool, typer.Option("--all", help="Show all rows (the default).")] = (False),
 ) -> None:
-    """Show all rows, or those that pass a filter."""
+    """Show all rows, or those that match a filter."""
     from pymosaic.cli.rows import open_rows, show_rows
     from pymosaic.errors import InvalidOptionError
 
     if all_rows and limit is not None:
-        raise InvalidOptionError("--all and --rows: give one of them")
+        raise InvalidOptionError("--all and --rows cannot be combined")
     with open_rows(files) as rows:
         show_rows(output, rows, columns, where, offset, limit)

@@ -30,7 +30,7 @@ _FIELDS = (
 
 
 class Order(enum.StrEnum):
-    """How columns are sorted."""
+    """Sort orders of columns."""
 
     SIZE = "size"
     NAME = "name"
@@ -42,14 +42,14 @@ def command(
     output: Output,
     files: Files,
     columns: Columns = None,
-    sort: Annotated[Order, typer.Option(help="Largest first, by name, or as in the file.")] = (
+    sort: Annotated[Order, typer.Option(help="Largest first, by name, or in file order.")] = (
         Order.SIZE
     ),
 ) -> None:
-    """Show what each column takes in the file. Reads the buckets.
+    """Show the size of each column in the file. Reads the buckets.
 
-    In a paged bucket that is exact. Other buckets are compressed as a whole: each column then has
-    the share of the bucket that it has of the bytes before compression.
+    In a paged bucket the size is exact. Other buckets are compressed as a whole: a column's size is
+    then estimated from its share of the uncompressed bytes.
     """
     from pymosaic.cli.inputs import mosaic_files, select_names
     from pymosaic.cli.text import count, ratio, size

@@ -41,9 +41,9 @@ def command(
     num_buckets: NumBuckets = None,
     row_group_bytes: RowGroupBytes = None,
 ) -> None:
-    """Make few large files of a dataset's many small ones.
+    """Combine the many small files of a dataset into a few large ones.
 
-    Readers see the dataset as it was, or as it is afterwards. It may be stopped at any point.
+    Readers see the dataset as it was before or as it is afterwards. It can be stopped at any time.
     """
     from pymosaic.cli.progress import progress_bar
     from pymosaic.cli.text import count, size
@@ -63,7 +63,7 @@ def command(
         text = (
             f"{base}: {count(report.files_before, 'file')} became "
             f"{count(report.files_after, 'file')} ({report.files_copied:,} copied, "
-            f"{report.files_reencoded:,} written anew, {size(report.bytes_written)})"
+            f"{report.files_reencoded:,} rewritten, {size(report.bytes_written)})"
         )
     else:
         text = f"{base}: nothing to do for {count(report.files_before, 'file')}"

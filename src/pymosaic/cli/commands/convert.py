@@ -43,7 +43,9 @@ def command(
     ],
     target: Annotated[
         str | None,
-        typer.Option("-o", "--output", metavar="TARGET", help="The target, if it is not last."),
+        typer.Option(
+            "-o", "--output", metavar="TARGET", help="The target, if it is not the last argument."
+        ),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the target if it exists.")
@@ -53,7 +55,7 @@ def command(
         typer.Option(
             "--schema-from",
             metavar="FILE",
-            help="Take the types of CSV and JSON lines from the columns of this file.",
+            help="Take column types for CSV and JSON lines from this file.",
         ),
     ] = None,
     columns: Columns = None,
@@ -72,11 +74,11 @@ def command(
     split_batches: SplitBatches = None,
     no_threads: NoThreads = False,
 ) -> None:
-    """Convert from and to Parquet, ORC, Arrow, CSV, JSON lines, ...
+    """Convert to and from Parquet, ORC, Arrow, CSV, JSON lines, ...
 
-    Extensions tell the formats: .mosaic .parquet .orc .arrow .feather .csv .jsonl .lance, and .gz
-    .zst .bz2 .lz4 after .csv and .jsonl. Types of CSV and JSON lines are found by reading the file
-    twice. The target appears when it is complete, or not at all.
+    The extension selects the format: .mosaic .parquet .orc .arrow .feather .csv .jsonl .lance, and
+    .gz .zst .bz2 .lz4 after .csv and .jsonl. CSV and JSON lines are read twice to infer types. The
+    target appears when it is complete, or not at all.
     """
     from pymosaic.cli.progress import progress_bar
     from pymosaic.cli.rows import open_rows

@@ -15,7 +15,7 @@ EXAMPLES = [
 
 @inspecting
 def command(output: Output, files: Files, where: Where = None) -> None:
-    """Count rows, all or those that pass a filter."""
+    """Count all rows, or those that match a filter."""
     from pymosaic.cli.rows import open_rows
 
     with open_rows(files) as rows:

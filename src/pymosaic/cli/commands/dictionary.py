@@ -33,9 +33,9 @@ _FIELDS = (
 def command(
     output: Output, files: Files, columns: SomeColumns, row_groups: RowGroups = None
 ) -> None:
-    """Show the dictionaries of columns, as stored. Reads their buckets.
+    """Show the stored dictionaries of columns. Reads their buckets.
 
-    Constant columns show their one value; columns stored in another way show none.
+    A constant column shows its one value. Columns with other encodings show nothing.
     """
     from pymosaic.cli.inputs import chosen_row_groups, mosaic_files, select_names
     from pymosaic.cli.text import count

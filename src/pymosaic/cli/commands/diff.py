@@ -35,13 +35,13 @@ def command(
     right: Annotated[str, typer.Argument(metavar="RIGHT", hidden=True)],
     columns: Columns = None,
     schema_only: Annotated[
-        bool, typer.Option("--schema-only", help="Compare the columns, not the rows.")
+        bool, typer.Option("--schema-only", help="Compare only the columns, not the rows.")
     ] = False,
 ) -> int:
     """Compare two files or datasets: columns, rows, values.
 
-    Rows are compared in their order, of columns that both have with the same type. Exit code 0:
-    no difference; 1: some. Files of every format that convert knows can be compared.
+    Rows are compared in order, in the columns that both have with the same type. Exit code 0: no
+    differences; 1: differences. All formats that convert supports can be compared.
     """
     from pymosaic.cli.comparison import compare
     from pymosaic.cli.progress import progress_bar
@@ -61,9 +61,7 @@ def command(
             "left_rows": first.num_rows,
             "right_rows": second.num_rows,
         }
-    found = count(len(differences), "difference") if differences else "no difference"
+    found = count(len(differences), "difference") if differences else "no differences"
     title = f"{left} and {right}: {found}"
-    output.document(
-        Document(title, facts, "differences", _FIELDS, differences, empty="the same throughout")
-    )
+    output.document(Document(title, facts, "differences", _FIELDS, differences, empty="identical"))
     return 1 if differences else 0

@@ -24,19 +24,21 @@ def command(
     files: Annotated[list[str], typer.Argument(metavar="SOURCE... TARGET", hidden=True)],
     target: Annotated[
         str | None,
-        typer.Option("-o", "--output", metavar="TARGET", help="The target, if it is not last."),
+        typer.Option(
+            "-o", "--output", metavar="TARGET", help="The target, if it is not the last argument."
+        ),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the target if it exists.")
     ] = False,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Check every bucket before it is copied.")
+        bool, typer.Option("--verify", help="Check every bucket before copying it.")
     ] = False,
 ) -> None:
-    """Glue files together by copying their row groups.
+    """Concatenate files by copying their row groups.
 
-    They must have the same columns and number of buckets. Nothing is decoded, so this is as fast as
-    copying. Small row groups stay small: compact makes larger ones of them.
+    The files must have the same columns and number of buckets. Nothing is decoded, so this is as
+    fast as copying. Small row groups stay small; compact combines them.
     """
     from pymosaic.cli.formats.base import SinkFile
     from pymosaic.cli.inputs import mosaic_files
@@ -49,7 +51,7 @@ def command(
     sources, target = split_target(files, target)
     check_target(target, overwrite)
     inputs = mosaic_files(sources)
-    # Sources and target need not lie in the same file system.
+    # Sources and target need not be in the same file system.
     sink = open_sink(target)
     try:
         with progress_bar(target) as progress:

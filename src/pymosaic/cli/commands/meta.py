@@ -32,7 +32,7 @@ _FIELDS = (
 
 @inspecting
 def command(output: Output, files: Files) -> None:
-    """Show what a file is made of: rows, row groups, sizes. Reads the end of the file only."""
+    """Show the structure of a file: rows, row groups, sizes. Reads only the end of the file."""
     from pymosaic.cli.inputs import mosaic_files, split_lance
     from pymosaic.cli.text import count, size
 

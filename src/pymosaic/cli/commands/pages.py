@@ -39,8 +39,8 @@ def command(
 ) -> None:
     """Show how columns are stored: encoding, nulls, sizes. Reads the buckets.
 
-    What a column takes in the file is known where its bucket is paged; other buckets are
-    compressed as a whole. Lists and maps store lengths, then their children, which are numbered.
+    The stored size of a column is known if its bucket is paged; other buckets are compressed as a
+    whole. Lists and maps store lengths, then their children, which are numbered.
     """
     from pymosaic.cli.inputs import (
         chosen_row_groups,

@@ -25,12 +25,12 @@ def command(
     where: Where = None,
     limit: Annotated[int, typer.Option("-n", "--rows", min=0, metavar="N", help="Rows.")] = 10,
     seed: Annotated[
-        int | None, typer.Option(metavar="N", help="The same number gives the same rows.")
+        int | None, typer.Option(metavar="N", help="The same seed gives the same rows.")
     ] = None,
 ) -> None:
     """Show rows chosen at random.
 
-    Each row has the same chance; those chosen are shown in the order of the file.
+    Every row is equally likely. The chosen rows are shown in file order.
     """
     from pymosaic.cli.rows import open_rows
     from pymosaic.cli.sampling import sample_rows

@@ -31,14 +31,14 @@ _FIELDS = (
 
 @inspecting
 def command(output: Output, files: Files, columns: Columns = None) -> None:
-    """Show the columns: names, types, and the buckets they are in.
+    """Show the columns: names, types and buckets.
 
-    Several files are shown as the one table that they make together.
+    Several files are shown as one table, merged by column name.
     """
     import os
 
     if len(files) == 1 and os.path.isfile(files[0]) and files[0].endswith(".mosaic"):
-        # The most common case needs little of the library, and is there at once.
+        # The most common case needs little of the library, and is fast.
         _show_file(output, files[0], columns)
         return
     from pymosaic.cli.rows import open_rows

@@ -32,7 +32,7 @@ _FIELDS = (
 def command(
     output: Output, files: Files, columns: Columns = None, row_groups: RowGroups = None
 ) -> None:
-    """Show stored minimum, maximum and nulls, by row group."""
+    """Show stored statistics by row group: minimum, maximum, nulls."""
     from pymosaic.cli.inputs import chosen_row_groups, mosaic_files, select_names
 
     for source in mosaic_files(files):
@@ -42,7 +42,7 @@ def command(
             names = select_names(columns, file.column_names)
             facts = {"file": path, "num_rows": file.num_rows, "num_row_groups": file.num_row_groups}
             rows = _statistics(file, numbers, names)
-            empty = "no statistics; convert --stats writes them, and statistics= in Python"
+            empty = "no statistics; convert --stats adds them, as does statistics= in Python"
             output.document(Document(path, facts, "statistics", _FIELDS, rows, empty=empty))
 
 

@@ -22,7 +22,7 @@ EXAMPLES = [
     "pymosaic tune data.parquet --storage s3",
 ]
 
-# Seconds for a request and bytes for a second, about.
+# Approximate seconds per request and bytes per second.
 _STORAGE = {"disk": (0.0001, 2e9), "network": (0.0005, 500e6), "s3": (0.03, 100e6)}
 
 _FIELDS = (
@@ -50,25 +50,26 @@ def command(
             "-p",
             "--projection",
             metavar="NAMES",
-            help="Columns that a query reads, names and globs; give one for each kind of query.",
+            help="Columns that a query reads, names and globs; repeat for each kind of query.",
         ),
     ] = None,
     storage: Annotated[
-        str, typer.Option(metavar="KIND", help="Where files will be: disk, network or s3.")
+        str, typer.Option(metavar="KIND", help="Where the files will be: disk, network or s3.")
     ] = "network",
     max_growth: Annotated[
-        float, typer.Option(metavar="X", help="How much larger than the smallest a file may be.")
+        float,
+        typer.Option(metavar="X", help="How much larger than the smallest result a file may be."),
     ] = 1.5,
     max_sample_bytes: Annotated[
         int | None,
         typer.Option(
-            metavar="SIZE", parser=parse_bytes, help="Of the table, in memory; 256MiB by default."
+            metavar="SIZE", parser=parse_bytes, help="Sample size in memory; default 256MiB."
         ),
     ] = None,
 ) -> None:
-    """Find buckets, page size and level that suit a table.
+    """Find writer options for a table: buckets, page size, level.
 
-    The table is written with many options, and read as the queries will read it.
+    A sample is written with many options, and read as the queries would read it.
     """
     from pymosaic.cli.progress import progress_bar
     from pymosaic.cli.rows import open_rows
@@ -76,7 +77,7 @@ def command(
     from pymosaic.errors import InvalidOptionError
 
     if storage not in _STORAGE:
-        raise InvalidOptionError(f"--storage is {', '.join(_STORAGE)}, got {storage!r}")
+        raise InvalidOptionError(f"--storage must be one of {', '.join(_STORAGE)}, got {storage!r}")
     latency, bandwidth = _STORAGE[storage]
     options = {} if max_sample_bytes is None else {"max_sample_bytes": max_sample_bytes}
     with open_rows([sample]) as rows, progress_bar("trying") as progress:

@@ -37,12 +37,12 @@ def command(
     output: Output,
     files: Files,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Only what is around the data, not the data itself.")
+        bool, typer.Option("--quick", help="Check only the metadata, not the data.")
     ] = False,
 ) -> int:
     """Check every structure, checksum and value.
 
-    Exit code 0: nothing wrong; 1: errors or warnings were found. Nothing is ever written.
+    Exit code 0: no findings; 1: errors or warnings. The files are never changed.
     """
     from pymosaic.cli.inputs import mosaic_files
     from pymosaic.cli.progress import progress_bar

@@ -24,22 +24,24 @@ def command(
     file: Annotated[str, typer.Argument(metavar="FILE", hidden=True)],
     target: Annotated[
         str | None,
-        typer.Option("-o", "--output", metavar="TARGET", help="[default: FILE.html, here]"),
+        typer.Option(
+            "-o", "--output", metavar="TARGET", help="[default: FILE.html in the current directory]"
+        ),
     ] = None,
-    open_it: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
+    open_it: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the target if it exists.")
     ] = False,
     samples: Annotated[
         int | None,
-        typer.Option(min=0, metavar="N", help="Values of each column to show; 0 keeps them out."),
+        typer.Option(min=0, metavar="N", help="Sample values per column; 0 for none."),
     ] = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Heading of the page.")] = None,
 ) -> None:
-    """Draw a picture of a file: one page for the browser.
+    """Draw a picture of a file: a page for the browser.
 
-    The page needs no network. It shows row groups, buckets and columns by size, the layout of the
-    file, all columns, and what a query of some columns would read.
+    The page works offline. It shows row groups, buckets and columns by size, the file layout, all
+    columns, and what a query of some columns would read.
     """
     import os
 

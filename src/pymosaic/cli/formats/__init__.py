@@ -1,7 +1,7 @@
-"""Tables in files of other formats (and ours), read and written batch by batch.
+"""File formats of the command line, read and written batch by batch.
 
-Each module has a ``read`` and a ``write`` function; which one a path means is told by its
-extension. All writing goes through :mod:`pymosaic.io`, so a file appears whole or not at all.
+Each module has a ``read`` and a ``write`` function; the extension of a path selects the module.
+All writing goes through :mod:`pymosaic.io`, so a file appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "FileKind", "kind_of", "open_reader", "open_writer"]
 
-# Extensions, and the module that knows them.
+# Extensions and their modules.
 FORMATS = {
     ".mosaic": "mosaic",
     ".parquet": "parquet",
@@ -40,7 +40,7 @@ _CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 
 
 class FileKind(NamedTuple):
-    """What the name of a file tells."""
+    """A format and compression, taken from a file name."""
 
     module: str
     extension: str
@@ -48,7 +48,7 @@ class FileKind(NamedTuple):
 
 
 def kind_of(path: str) -> FileKind | None:
-    """The format of a file by its extension; None where there is none that we know."""
+    """The format of a file by its extension; None if it is not known."""
     stem, extension = os.path.splitext(path.rstrip("/").lower())
     codec = _CODECS.get(extension)
     if codec is not None:
@@ -64,8 +64,8 @@ def _known(path: str, role: str) -> FileKind:
     if kind is None:
         known = " ".join(FORMATS)
         raise InvalidOptionError(
-            f"{role} {path}: the extension tells the format, and this one is not known; known are "
-            f"{known}, and .csv and .jsonl with .gz .zst .bz2 .lz4"
+            f"{role} {path}: unknown file extension; supported are {known}, "
+            "and .csv and .jsonl with .gz .zst .bz2 .lz4"
         )
     return kind
 
@@ -77,14 +77,14 @@ def _module(kind: FileKind) -> Any:
 def open_reader(
     path: str, progress: Progress | None = None, known: pa.Schema | None = None
 ) -> TableReader:
-    """Open a file that its extension tells how to read.
+    """Open a file for reading, in the format of its extension.
 
-    Text is then read once, for its types; those of columns in ``known`` are taken from there.
+    Text files are read once to infer types, except for the columns in ``known``.
     """
     kind = _known(path, "source")
     if known is not None and kind.module not in _TEXT:
         raise InvalidOptionError(
-            f"--schema-from is for CSV and JSON lines: {path} tells its types itself"
+            f"--schema-from is for CSV and JSON lines: {path} stores its own types"
         )
     module = _module(kind)
     reader: TableReader
@@ -96,13 +96,13 @@ def open_reader(
     except ValueError as error:
         if isinstance(error, MosaicError):
             raise
-        # Arrow's errors do not tell the file.
+        # Arrow's errors do not name the file.
         raise InvalidDataError(f"{path}: {error}") from error
     return reader
 
 
 def open_writer(path: str, schema: pa.Schema, options: dict[str, Any]) -> TableWriter:
-    """Open a file that its extension tells how to write."""
+    """Open a file for writing, in the format of its extension."""
     kind = _known(path, "target")
     writer: TableWriter = _module(kind).write(path, kind, schema, options)
     return writer

@@ -1,4 +1,4 @@
-"""Arrow IPC: files (which Feather is, too) and streams, by pyarrow."""
+"""Arrow IPC files (including Feather) and streams, through pyarrow."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def read(path: str, kind: FileKind) -> TableReader:
 
 
 def write(path: str, kind: FileKind, schema: pa.Schema, options: dict[str, Any]) -> ArrowFileWriter:
-    """Create an Arrow file; a Feather file is one, compressed unless told otherwise."""
+    """Create an Arrow file, or a Feather file, which is compressed by default."""
     take_option(options, ("compression",), "Arrow")
     compression = options.get("compression", "lz4" if kind.extension == ".feather" else "none")
     if compression not in ("lz4", "zstd", "none"):
         raise InvalidOptionError(
-            f"--compression of Arrow files is lz4, zstd or none, got {compression}"
+            f"--compression of Arrow files must be lz4, zstd or none, got {compression}"
         )
     ipc_options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
     return ArrowFileWriter(path, lambda file: pa.ipc.new_file(file, schema, options=ipc_options))

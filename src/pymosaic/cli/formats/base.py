@@ -1,4 +1,4 @@
-"""What every format offers: a reader and a writer of batches."""
+"""The interface of a format: a reader and a writer of batches."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ __all__ = [
     "take_option",
 ]
 
-# A batch of a wide table has fewer rows.
+# Batches of wide tables have fewer rows.
 _VALUES_PER_BATCH = 1 << 21
 _MAX_BATCH_ROWS = 1 << 16
 
 
 def batch_rows(num_columns: int) -> int:
-    """Rows of a batch, so that it is neither tiny nor huge."""
+    """The number of rows per batch, so that batches are neither tiny nor huge."""
     return max(1, min(_MAX_BATCH_ROWS, _VALUES_PER_BATCH // max(1, num_columns)))
 
 
 def open_binary(path: str) -> pa.NativeFile:
-    """A file or URI, for reading at any place."""
+    """Open a path or URI for random access."""
     return open_stream(resolve_location(path))
 
 
@@ -44,9 +44,9 @@ class TableReader(abc.ABC):
     Attributes
     ----------
     schema : pyarrow.Schema
-        Its columns.
+        The columns.
     num_rows : int or None
-        Its rows, where the file tells.
+        The number of rows; None if the file does not state it.
     """
 
     schema: pa.Schema
@@ -54,10 +54,10 @@ class TableReader(abc.ABC):
 
     @abc.abstractmethod
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows, in bounded memory; of these columns (in this order) or all."""
+        """The rows, in bounded memory; of these columns (in this order) or of all."""
 
     def close(self) -> None:  # noqa: B027  (not every reader holds a file)
-        """Let go of the file."""
+        """Close the file."""
 
     def __enter__(self) -> TableReader:
         return self
@@ -72,7 +72,7 @@ class TableReader(abc.ABC):
 
 
 class TableWriter(abc.ABC):
-    """A file on its way: :meth:`close` makes it appear, :meth:`abort` leaves nothing."""
+    """A file being written: :meth:`close` makes it visible, :meth:`abort` leaves nothing."""
 
     @abc.abstractmethod
     def write(self, batch: pa.RecordBatch) -> None:
@@ -84,11 +84,11 @@ class TableWriter(abc.ABC):
 
     @abc.abstractmethod
     def abort(self) -> None:
-        """Leave no trace."""
+        """Discard the file."""
 
 
 class SinkFile(io.RawIOBase):
-    """A sink as a file object, as Arrow's writers want one; closing it does not commit."""
+    """A sink as a file object for Arrow's writers; closing it does not commit."""
 
     def __init__(self, sink: Sink) -> None:
         super().__init__()
@@ -96,23 +96,23 @@ class SinkFile(io.RawIOBase):
         self._discards = False
 
     def writable(self) -> bool:
-        """Yes."""
+        """Always true."""
         return True
 
     def write(self, data: Any) -> int:
-        """Pass all bytes on."""
+        """Pass all bytes to the sink."""
         view = memoryview(data).cast("B")
         if not self._discards:
             self._sink.write(view)
         return view.nbytes
 
     def abort(self) -> None:
-        """Abort the sink. What Arrow writes when it is let go of then goes nowhere."""
+        """Abort the sink, and drop what Arrow's writer still writes when it is released."""
         self._discards = True
         self._sink.abort()
 
     def tell(self) -> int:
-        """Bytes so far."""
+        """The number of bytes so far."""
         return self._sink.position
 
 
@@ -138,15 +138,15 @@ class ArrowFileWriter(TableWriter):
         self._sink.commit()
 
     def abort(self) -> None:
-        """Leave no trace."""
+        """Discard the file."""
         self._file.abort()
         self._writer = None
 
 
 def take_option(options: dict[str, Any], allowed: tuple[str, ...], target: str) -> dict[str, Any]:
-    """The options that a target knows; any other is a mistake of the caller's."""
+    """The options that a format supports; any other is an error."""
     unknown = sorted(set(options) - set(allowed))
     if unknown:
         flags = ", ".join("--" + name.replace("_", "-") for name in unknown)
-        raise InvalidOptionError(f"{flags}: not an option of {target} files")
+        raise InvalidOptionError(f"{flags}: not supported for {target} files")
     return options

@@ -1,4 +1,4 @@
-"""CSV with a header: an empty field is null, ``""`` is empty text."""
+"""CSV with a header: an empty field is null, ``""`` is an empty string."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _row_texts(batch: pa.RecordBatch) -> Iterator[str]:
 
 
 def _find_end(data: bytes) -> int:
-    """The end of the last record: a line end inside quotes, of which there are then odd many."""
+    """The end of the last record; after an odd number of quotes, a line end is inside a value."""
     end = len(data)
     while end := data.rfind(b"\n", 0, end) + 1:
         if data.count(b'"', 0, end) % 2 == 0:
@@ -70,7 +70,7 @@ def _find_end(data: bytes) -> int:
 
 
 class _CsvFile:
-    """The chunks of a file, of which only the first begins with the header."""
+    """The chunks of a file; only the first starts with the header."""
 
     def __init__(self, path: str, codec: str | None) -> None:
         self._path = path
@@ -84,9 +84,7 @@ class _CsvFile:
                 self.names = _read(chunk, pa_csv.ReadOptions(), {}).schema.names
                 name, times = Counter(self.names).most_common(1)[0]
                 if times > 1:
-                    raise InvalidDataError(
-                        f"{self._path}: the header names {name!r} more than once"
-                    )
+                    raise InvalidDataError(f"{self._path}: duplicate column {name!r} in the header")
                 yield chunk[_header_end(chunk) :]
             else:
                 yield chunk
@@ -104,7 +102,7 @@ class _CsvFile:
 
 
 def _read(chunk: bytes, options: pa_csv.ReadOptions, types: dict[str, pa.DataType]) -> pa.Table:
-    # One block: what is cut into several, Arrow infers from the first only.
+    # One block: of several, Arrow infers types from the first only.
     options.block_size = len(chunk) + 1
     return pa_csv.read_csv(
         io.BytesIO(chunk),
@@ -147,7 +145,7 @@ def _union(first: pa.DataType, second: pa.DataType) -> pa.DataType:
 def read(
     path: str, kind: FileKind, progress: Progress | None, known: pa.Schema | None
 ) -> TableReader:
-    """Open a CSV file; the types of some columns may be known."""
+    """Open a CSV file; ``known`` gives the types of some columns."""
     file = _CsvFile(path, kind.codec)
     return TextReader(path, file, _union, progress, known)
 

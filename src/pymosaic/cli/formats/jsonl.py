@@ -1,4 +1,4 @@
-"""JSON lines: an object to a line."""
+"""JSON lines: one object per line."""
 
 from __future__ import annotations
 
@@ -60,19 +60,19 @@ class _JsonFile:
 
 
 def _parsed_as(kind: pa.DataType) -> pa.DataType:
-    # Arrow takes dates and times for numbers, which no one writes.
+    # For dates and times, Arrow expects numbers, which no one writes.
     return pa.string() if pa.types.is_date(kind) or pa.types.is_time(kind) else kind
 
 
 def _whole(chunk: bytes) -> pa_json.ReadOptions:
-    # One block: what is cut into several, Arrow takes less well.
+    # One block: Arrow infers types less well from several.
     return pa_json.ReadOptions(block_size=max(1, len(chunk) + 1))
 
 
 def _union(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
     texts = (pa.types.is_string, pa.types.is_timestamp)
     if all(any(is_text(kind) for is_text in texts) for kind in (first, second)):
-        return pa.string()  # Arrow takes text that looks like a time for one
+        return pa.string()  # Arrow takes text that looks like a time for a time
     try:
         united = pa.unify_schemas(
             [pa.schema([("x", first)]), pa.schema([("x", second)])], promote_options="permissive"
@@ -85,7 +85,7 @@ def _union(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
 def read(
     path: str, kind: FileKind, progress: Progress | None, known: pa.Schema | None
 ) -> TableReader:
-    """Open a file of JSON lines; the types of some columns may be known."""
+    """Open a file of JSON lines; ``known`` gives the types of some columns."""
     return TextReader(path, _JsonFile(path, kind.codec), _union, progress, known)
 
 

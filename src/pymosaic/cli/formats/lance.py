@@ -1,4 +1,4 @@
-"""Lance: a file by ourselves, a dataset by pylance or, without it, as the files it is made of."""
+"""Lance: files directly, datasets through pylance or, without it, as their data files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _LanceDatasetReader(TableReader):
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         names = self.schema.names if columns is None else columns
         if not names:
-            # pylance does not scan without columns.
+            # pylance cannot scan zero columns.
             empty = pa.RecordBatch.from_struct_array(
                 pa.array([{}] * int(self.num_rows or 0), pa.struct([]))
             )
@@ -56,7 +56,7 @@ class _LanceDatasetReader(TableReader):
 
 
 class _DataFilesReader(TableReader):
-    """The data files of a dataset, one after the other; each is open only while it is read."""
+    """The data files of a dataset, one after another; each is open only while it is read."""
 
     def __init__(self, path: str) -> None:
         self._paths = data_files(path)
@@ -67,8 +67,8 @@ class _DataFilesReader(TableReader):
                     self.schema = file.schema
                 elif not file.schema.equals(self.schema):
                     raise UnsupportedFeatureError(
-                        f"{path} has data files with different columns, which only pylance puts "
-                        f"together: {_ADVICE}; or name its data files one by one"
+                        f"{path} has data files with different columns, which only pylance can "
+                        f"combine: {_ADVICE}; or name its data files one by one"
                     )
                 self.num_rows += file.num_rows
 
@@ -89,14 +89,14 @@ def read(path: str, kind: FileKind) -> TableReader:
         reader = _DataFilesReader(path)
         tell(
             f"{printable(path)} is a Lance dataset and pylance is not installed ({_ADVICE}): "
-            "these are the rows of all its data files by name, also such as were deleted since"
+            "reading all its data files in name order, including rows that were deleted"
         )
         return reader
     return _LanceDatasetReader(lance.dataset(path))
 
 
 class _LanceWriter(TableWriter):
-    """Keeps the rows in a file without a name until all are there: Lance stores by column."""
+    """Keeps the rows in an unnamed file until all have arrived: Lance stores whole columns."""
 
     def __init__(self, path: str, schema: pa.Schema) -> None:
         self._path = path

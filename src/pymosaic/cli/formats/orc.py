@@ -1,4 +1,4 @@
-"""ORC, by pyarrow."""
+"""ORC, through pyarrow."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def write(path: str, kind: FileKind, schema: pa.Schema, options: dict[str, Any])
         if pa.types.is_time(field.type):
             raise UnsupportedFeatureError(
                 f"column {field.name!r} of type {field.type} cannot be stored in ORC, which has no "
-                "times of day: leave it out with --columns"
+                "time-of-day type: select other columns with --columns"
             )
     compression = options.get("compression", "zstd")
     return _OrcWriter(

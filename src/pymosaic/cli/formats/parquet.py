@@ -1,4 +1,4 @@
-"""Parquet, by pyarrow."""
+"""Parquet, through pyarrow."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _ParquetReader(TableReader):
     def __init__(self, path: str) -> None:
         self._source = open_binary(path)
         try:
-            # By default all row groups of the file come into memory, or whole column chunks.
+            # By default pyarrow loads all row groups of the file, or whole column chunks.
             self._file = pq.ParquetFile(self._source, pre_buffer=False, buffer_size=_BUFFER_BYTES)
         except BaseException:
             self._source.close()
@@ -40,7 +40,7 @@ class _ParquetReader(TableReader):
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         names = self.schema.names if columns is None else columns
         for batch in self._file.iter_batches(batch_rows(len(names)), columns=names):
-            # Parquet gives columns in the order of the file.
+            # Parquet returns columns in file order.
             yield batch if batch.schema.names == names else batch.select(names)
 
     def close(self) -> None:
@@ -49,7 +49,7 @@ class _ParquetReader(TableReader):
 
 
 class _ParquetWriter(ArrowFileWriter):
-    """Gathers batches: each call of Arrow's writer makes a row group."""
+    """Collects batches, because each call of Arrow's writer makes a row group."""
 
     def __init__(self, path: str, make: Callable[[SinkFile], Any]) -> None:
         super().__init__(path, make)

@@ -1,7 +1,7 @@
 """CSV and JSON lines, cut into chunks of whole records, with one schema for all of them.
 
-Such a file tells no types. Two passes over it, chunk by chunk, find types that hold for every
-record, in bounded memory: a value in the last line counts as much as one in the first.
+Such a file states no types. Two passes over it, chunk by chunk and in bounded memory, find types
+that hold for every record: a value in the last line counts as much as one in the first.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ class CompressedText:
 
     @property
     def size(self) -> int:
-        """Bytes of the file, as stored."""
+        """The size of the file as stored."""
         return int(self._file.size())
 
     @property
     def position(self) -> int:
-        """How many of them were read."""
+        """The number of stored bytes read so far."""
         return int(self._file.tell())
 
     def read(self, size: int) -> bytes:
-        """Up to so many bytes; none at the end."""
+        """Up to ``count`` bytes; empty at the end."""
         data: bytes = self._stream.read(size)
         return data
 
     def close(self) -> None:
-        """Close both."""
+        """Close the file."""
         self._stream.close()
         self._file.close()
 
@@ -62,7 +62,7 @@ def chunks(
     find_end: Callable[[bytes], int],
     progress: Progress | None,
 ) -> Iterator[bytes]:
-    """Runs of whole records; ``find_end`` tells where the last one in some bytes ends, or 0."""
+    """Runs of whole records; ``find_end`` returns where the last record in a buffer ends, or 0."""
     text = CompressedText(path, codec)
     try:
         meter = Meter(progress, text.size, "bytes")
@@ -78,7 +78,7 @@ def chunks(
                 size = _CHUNK_BYTES
             elif len(pending) > _MAX_RECORD_BYTES:
                 raise LimitExceededError(
-                    f"a record is longer than {_MAX_RECORD_BYTES} bytes", path=path
+                    f"a record is longer than {_MAX_RECORD_BYTES} bytes, the maximum", path=path
                 )
             else:
                 size = len(pending)
@@ -96,7 +96,7 @@ class TextFile(Protocol):
         ...
 
     def infer(self, chunk: bytes) -> pa.Table:
-        """Rows with the types that they seem to have."""
+        """Rows with inferred types."""
         ...
 
     def parse(self, chunk: bytes, schema: pa.Schema) -> pa.Table:
@@ -105,7 +105,7 @@ class TextFile(Protocol):
 
 
 class TextReader(TableReader):
-    """A text file of which the first pass has found the schema, as far as it is not known."""
+    """A text file whose schema comes from the first pass, and from known types."""
 
     num_rows: int
 
@@ -137,20 +137,20 @@ class TextReader(TableReader):
                 united = known if known.equals(field.type) else self._union(known, field.type)
                 if united is None:
                     raise InvalidDataError(
-                        f"{self._path}: column {field.name!r} holds {known} in one place and "
+                        f"{self._path}: column {field.name!r} has {known} in one place and "
                         f"{field.type} in another"
                     )
                 types[field.name] = united
         return pa.schema(
             [
-                # No value at all: text is what any later value could be.
+                # No value at all: text can represent anything.
                 (name, pa.string() if pa.types.is_null(kind) else kind)
                 for name, kind in types.items()
             ]
         )
 
     def _readable(self, name: str, kind: pa.DataType) -> pa.DataType:
-        """A type that was asked for; not bytes: for them stand digits, which Arrow takes as is."""
+        """Check a requested type. Binary is refused: Arrow would take the hex digits as bytes."""
         if _holds_bytes(kind):
             raise UnsupportedFeatureError(
                 f"{self._path}: column {name!r} cannot be read as {kind} from text"
@@ -161,7 +161,7 @@ class TextReader(TableReader):
         try:
             return function(*arguments)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            part = "" if number == 1 else f", in the {number}th part of {_CHUNK_BYTES >> 20} MiB"
+            part = "" if number == 1 else f", in chunk {number} of {_CHUNK_BYTES >> 20} MiB"
             raise InvalidDataError(f"{self._path}{part}: {error}") from error
 
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -181,7 +181,7 @@ def _holds_bytes(kind: pa.DataType) -> bool:
 
 
 class TextWriter(TableWriter):
-    """Text, compressed on the way where the name says so."""
+    """Text, compressed if the file name says so."""
 
     def __init__(
         self, path: str, codec: str | None, texts: Callable[[pa.RecordBatch], Iterator[str]]
@@ -208,6 +208,6 @@ class TextWriter(TableWriter):
         self._sink.commit()
 
     def abort(self) -> None:
-        """Leave no trace."""
+        """Discard the file."""
         self._file.abort()
         self._stream = None

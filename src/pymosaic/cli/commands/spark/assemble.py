@@ -34,13 +34,17 @@ def command(
     on: Annotated[str, typer.Option(metavar="NAMES", help="The key columns.")],
     how: Annotated[
         str,
-        typer.Option(metavar="KIND", help="Keys of any table, all, the first: outer, inner, left."),
+        typer.Option(
+            metavar="KIND",
+            help="Keys to keep: outer (in any table), inner (in all) or left (in the first).",
+        ),
     ] = "outer",
     column_names: Annotated[
-        str, typer.Option(metavar="TEXT", help="How columns are named: {table}_{column}.")
+        str,
+        typer.Option(metavar="TEXT", help="Pattern for column names, such as {table}_{column}."),
     ] = "{column}",
 ) -> None:
-    """Join many narrow tables on their keys into one wide table."""
+    """Join many narrow tables by key into one wide table."""
 
     def run(spark: Any, progress: Any) -> JobReport:
         from pymosaic.spark.jobs.assemble import assemble

@@ -27,7 +27,7 @@ def command(
     min_row_group_bytes: MinRowGroupBytes = None,
     verify: VerifyCopies = False,
 ) -> None:
-    """Make few large files of a dataset's many small ones, on executors."""
+    """Combine the many small files of a dataset into a few large ones, on executors."""
 
     def run(spark: Any, progress: Any) -> JobReport:
         from pymosaic.spark.jobs.compact import compact

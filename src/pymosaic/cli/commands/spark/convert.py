@@ -32,10 +32,10 @@ def command(
     target: Target,
     to: Annotated[str, typer.Option(metavar="NAME", help="Format of the target.")] = "mosaic",
     cluster_by: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Sort the whole by these columns.")
+        str | None, typer.Option(metavar="NAMES", help="Sort the whole dataset by these columns.")
     ] = None,
 ) -> None:
-    """Convert whatever Spark reads to Mosaic, and back."""
+    """Convert any format that Spark reads to Mosaic, and back."""
 
     def run(spark: Any, progress: Any) -> JobReport:
         from pymosaic.spark.jobs.convert import convert

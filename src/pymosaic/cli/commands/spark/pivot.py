@@ -33,29 +33,34 @@ def command(
     source: Source,
     target: Target,
     entity: Annotated[
-        str, typer.Option(metavar="NAMES", help="Columns that tell what a row is about.")
+        str,
+        typer.Option(metavar="NAMES", help="Columns that identify an entity: one wide row each."),
     ],
-    feature: Annotated[str, typer.Option(metavar="NAME", help="The column of features' names.")],
+    feature: Annotated[
+        str, typer.Option(metavar="NAME", help="The column with the feature names.")
+    ],
     values: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="Columns that hold values; all others by default."),
+        typer.Option(metavar="NAMES", help="Value columns; by default all others."),
     ] = None,
     column_names: Annotated[
-        str, typer.Option(metavar="TEXT", help="How columns are named: {feature}_{value}.")
+        str,
+        typer.Option(metavar="TEXT", help="Pattern for column names, such as {feature}_{value}."),
     ] = "{feature}",
     duplicates: Annotated[
         str,
         typer.Option(
             metavar="POLICY",
-            help="Of several values in a cell: error, first, last, min, max, sum, mean; or for "
-            "each column of values: number=mean,text=last.",
+            help="What to do with several values for one cell: error, first, last, min, max, sum, "
+            "mean; or per value column: number=mean,text=last.",
         ),
     ] = "error",
     order_by: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="What first and last go by.")
+        str | None,
+        typer.Option(metavar="NAMES", help="Columns that define the order for first and last."),
     ] = None,
 ) -> None:
-    """Make one wide row of the long rows of each entity."""
+    """Pivot long rows to wide ones: one row per entity, one column per feature."""
 
     def run(spark: Any, progress: Any) -> JobReport:
         from pymosaic.spark.jobs.pivot import pivot

@@ -27,10 +27,13 @@ def command(
     target: Target,
     to: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="The table of columns: .mosaic, .parquet or .json."),
+        typer.Option(
+            metavar="FILE", help="Write the profile to this file: .mosaic, .parquet or .json."
+        ),
     ] = None,
     columns: Annotated[
-        str | None, typer.Option("-c", "--columns", metavar="NAMES", help="Names and globs.")
+        str | None,
+        typer.Option("-c", "--columns", metavar="NAMES", help="Names and globs, comma-separated."),
     ] = None,
 ) -> None:
     """Describe each column: nulls, range, distinct values, sizes, encodings."""

@@ -1,4 +1,4 @@
-"""What the commands on Spark share: their options, and running a job in a session of its own."""
+"""Shared by the Spark commands: their options, and running a job in a session of its own."""
 
 from __future__ import annotations
 
@@ -31,15 +31,16 @@ _Master: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="Where tasks run; by default as spark-submit or Spark's defaults say, else local[*].",
+        help="Spark master; by default that of spark-submit or of Spark's defaults, or local[*].",
     ),
 ]
 _Settings: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's; may be given again."),
+    typer.Option("--conf", metavar="KEY=VALUE", help="A Spark setting; repeatable."),
 ]
 _ReportFile: TypeAlias = Annotated[
-    str | None, typer.Option("--report", metavar="FILE", help="Write the report there, as JSON.")
+    str | None,
+    typer.Option("--report", metavar="FILE", help="Write the report to this file as JSON."),
 ]
 _Options: TypeAlias = Annotated[
     list[str] | None,
@@ -47,7 +48,8 @@ _Options: TypeAlias = Annotated[
         "-O",
         "--option",
         metavar="KEY=VALUE",
-        help="Of the writer: compressionLevel=9; of the storage: storage.region=eu-west-1.",
+        help="A writer option (compressionLevel=9) or storage option (storage.region=eu-west-1); "
+        "repeatable.",
     ),
 ]
 SourceFormat: TypeAlias = Annotated[
@@ -55,35 +57,38 @@ SourceFormat: TypeAlias = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="Of the source: parquet, csv, json, orc, avro, mosaic, table; by default its "
-        "extension tells.",
+        help="Format of the source: parquet, csv, json, orc, avro, mosaic or table; by default "
+        "taken from its extension.",
     ),
 ]
 ReadOptions: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--read-option", metavar="KEY=VALUE", help="Of the reader; may be given again."),
+    typer.Option("--read-option", metavar="KEY=VALUE", help="An option of the reader; repeatable."),
 ]
 _Mode: TypeAlias = Annotated[
-    str, typer.Option(metavar="MODE", help="If there are files: error, append, overwrite, ignore.")
+    str,
+    typer.Option(
+        metavar="MODE", help="If the target has files: error, append, overwrite or ignore."
+    ),
 ]
 _PartitionBy: TypeAlias = Annotated[
     str | None,
-    typer.Option(metavar="NAMES", help="Columns that become directories, with commas between."),
+    typer.Option(metavar="NAMES", help="Columns that become directories, comma-separated."),
 ]
 _Partitions: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Tasks that write.")
+    int | None, typer.Option(min=1, metavar="N", help="Number of tasks that write.")
 ]
 Source: TypeAlias = Annotated[str, typer.Argument(metavar="SOURCE")]
 Target: TypeAlias = Annotated[str, typer.Argument(metavar="DIRECTORY")]
 
 
 def job_command(function: Callable[..., int | None]) -> Callable[..., int | None]:
-    """A command that runs a job: the options added here make its first parameter, a Job."""
+    """A command that runs a job; its first parameter is a Job, made from the options added here."""
     return _taking(function, _JOB_OPTIONS)
 
 
 def writing_command(function: Callable[..., int | None]) -> Callable[..., int | None]:
-    """A command that runs a job which reads tables and writes a dataset."""
+    """A command for a job that reads tables and writes a dataset."""
     return _taking(function, _WRITING_OPTIONS + _JOB_OPTIONS)
 
 
@@ -124,7 +129,7 @@ class Job:
     Attributes
     ----------
     options : dict of str to str
-        What ``--option`` gave.
+        The values of ``--option``.
     """
 
     def __init__(self, output: Output, name: str, given: dict[str, Any]) -> None:
@@ -135,7 +140,7 @@ class Job:
 
     @property
     def writing(self) -> dict[str, Any]:
-        """The keywords of a job that reads tables and writes a dataset."""
+        """Keyword arguments of a job that reads tables and writes a dataset."""
         given = self._given
         return {
             "format": given["source_format"],
@@ -147,7 +152,7 @@ class Job:
         }
 
     def storage_options(self) -> dict[str, str]:
-        """The options of the storage, for jobs that have no others."""
+        """The storage options, for jobs that have no others."""
         for key in self.options:
             if not key.lower().startswith("storage."):
                 raise typer.BadParameter(
@@ -181,13 +186,14 @@ def _open_session(master: str | None, settings: dict[str, str]) -> Any:
         if (error.name or "").partition(".")[0] not in ("pandas", "pyspark"):
             raise
         raise typer.BadParameter(
-            f"jobs need {error.name}, which is not installed: pip install pandas 'pyspark>=4.0'"
+            f"Spark jobs need {error.name}, which is not installed: "
+            "pip install pandas 'pyspark>=4.0'"
         ) from None
     return open_session(master, settings)
 
 
 def _text(report: JobReport) -> str:
-    """The summary, and under it what verification found."""
+    """The summary, followed by the findings of a verification."""
     lines = [report.summary()]
     lines += [f"{x.path}: {x.finding}" for x in getattr(report, "findings", ())]
     lines += [str(difference) for difference in getattr(report, "differences", ())]
@@ -213,7 +219,7 @@ def split_pairs(texts: list[str] | None) -> dict[str, str]:
 
 
 def named_tables(texts: list[str]) -> dict[str, Any] | list[str]:
-    """Tables by their names, if they are given any."""
+    """Tables, with the names given as ``NAME=TABLE``."""
     named = [text.partition("=") for text in texts]
     if all(equals and name.isidentifier() for name, equals, _ in named):
         return {name: path for name, _, path in named}

@@ -31,17 +31,17 @@ def command(
     job: Job,
     target: Target,
     source: Annotated[
-        str | None, typer.Option(metavar="SOURCE", help="What the dataset is to be equal to.")
+        str | None, typer.Option(metavar="SOURCE", help="Compare the dataset with this source.")
     ] = None,
     source_format: SourceFormat = None,
     read_option: ReadOptions = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Only what is around the data, not the data itself.")
+        bool, typer.Option("--quick", help="Check only the metadata, not the data.")
     ] = False,
 ) -> int:
-    """Verify all files at once, and compare them with their source.
+    """Verify all files in parallel, and compare them with their source.
 
-    Exit code 0: nothing wrong; 1: damage or differences were found.
+    Exit code 0: no findings; 1: damage or differences.
     """
 
     def run(spark: Any, progress: Any) -> JobReport:
