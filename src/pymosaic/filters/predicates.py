@@ -34,6 +34,7 @@ from pymosaic.filters.literals import (
     wanted_literal,
 )
 from pymosaic.filters.operators import NULL_TESTS, SET_TESTS, complement, negation
+from pymosaic.filters.wire import decode, encode_literal
 from pymosaic.statistics import ColumnStatistics, order_key
 
 __all__ = ["Predicate"]
@@ -151,6 +152,11 @@ class Predicate:
             return not self.values
         return self.operator == "not in" and self.has_null
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the literals in the one form that leaves the process, without bound tests."""
+        literals = encode_literal(self.values)
+        return _unpickled, (self.column, self.operator, literals, self.has_null)
+
     @classmethod
     def of_set(cls, column: str, operator: str, literals: Iterable[Any]) -> Predicate:
         """A test against a set of literals, nulls among them."""
@@ -222,6 +228,10 @@ class Predicate:
         if low is None or high is None:
             return False
         return self.bind(low.type).covers(order_key(low), order_key(high))
+
+
+def _unpickled(column: str, operator: str, literals: list[Any], has_null: bool) -> Predicate:
+    return Predicate(column, operator, tuple(decode(literals)), has_null)
 
 
 def _bind_order(name: str, place: Place, arrow_type: pa.DataType) -> _Test:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -153,6 +154,17 @@ class Filter:
             all(predicate.covers(statistics(predicate.column), num_rows) for predicate in group)
             for group in self.conjunctions
         )
+
+    def as_tuples(self) -> list[list[tuple[Any, ...]]]:
+        """Return the filter as users write it.
+
+        Examples
+        --------
+        >>> from pymosaic.filters.tuples import parse_filters
+        >>> parse_filters([("age", ">", 50), ("note", "is null")]).as_tuples()
+        [[('age', '>', 50), ('note', 'is null')]]
+        """
+        return [[predicate.as_tuple() for predicate in group] for group in self.conjunctions]
 
     def __str__(self) -> str:
         return " or ".join(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 from collections.abc import Iterable
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from pymosaic.errors import InvalidOptionError
@@ -77,10 +75,12 @@ def read(
             )
         reader = reader.option("columns", json.dumps(list(columns)))
     if filters is not None:
+        from pymosaic.filters import wire
         from pymosaic.filters.tuples import parse_filters
 
-        parse_filters(filters)
-        reader = reader.option("filters", json.dumps(filters, default=_encoded))
+        row_filter = parse_filters(filters)
+        assert row_filter is not None
+        reader = reader.option("filters", wire.dumps(row_filter.as_tuples()))
     for key, value in options.items():
         reader = reader.option(key, option_text(value))
     if isinstance(path, str | os.PathLike):
@@ -179,16 +179,3 @@ def option_text(value: object) -> str:
     if isinstance(value, list | tuple):
         return json.dumps(list(value))
     return str(value)
-
-
-def _encoded(value: object) -> object:
-    """A literal of a filter that JSON lacks: ISO text for times, else its type and its text."""
-    if isinstance(value, date | datetime | time):
-        return value.isoformat()
-    if isinstance(value, Decimal):
-        return {"type": "decimal", "value": str(value)}
-    if isinstance(value, bytes):
-        return {"type": "binary", "value": base64.b64encode(value).decode()}
-    if isinstance(value, set | frozenset):
-        return list(value)
-    raise InvalidOptionError(f"filters: {value!r} cannot be sent to Spark")

@@ -32,6 +32,8 @@ from pymosaic.filters.conditions import (
 )
 from pymosaic.filters.operators import complement, mirrored
 from pymosaic.filters.predicates import Predicate
+from pymosaic.filters.tuples import parse_filters
+from pymosaic.filters.wire import decode
 
 __all__ = ["Groups", "decode_filters", "narrowed", "translate"]
 
@@ -227,20 +229,5 @@ def decode_filters(filters: Any) -> Groups:
     """Filters of the option `filters`, as groups of conditions."""
     if not filters:
         return None
-    # Whatever has another form goes on as it is, to where it is refused.
-    flat = isinstance(filters, list) and isinstance(filters[0], list) and filters[0]
-    if flat and isinstance(filters[0][0], str):
-        filters = [filters]
-    groups: Groups = _decoded(filters)
-    return groups
-
-
-def _decoded(value: Any) -> Any:
-    """The value with literals that JSON lacks, which stand as type and text."""
-    if isinstance(value, list):
-        return [_decoded(item) for item in value]
-    if isinstance(value, dict) and value.get("type") == "decimal":
-        return Decimal(value["value"])
-    if isinstance(value, dict) and value.get("type") == "binary":
-        return base64.b64decode(value["value"])
-    return value
+    row_filter = parse_filters(decode(filters))
+    return None if row_filter is None else row_filter.as_tuples()
