@@ -21,7 +21,9 @@ __all__ = ["ColumnCatalog", "Positions", "resolve_columns"]
 
 Positions = npt.NDArray[np.int64]
 
-_GLOB_CHARACTER = re.compile(r"[*?\[]")
+_WILDCARD = "*"
+# What makes a pattern elsewhere (paths, shells), but is part of names here, such as "x[1]".
+_OTHER_WILDCARDS = frozenset("?[")
 # How many entries of a failed selection an error message names.
 _SHOWN_ENTRIES = 5
 
@@ -71,8 +73,9 @@ def resolve_columns(
     ----------
     columns : iterable of str, or None
         Names and patterns, in the order wanted; None selects all columns in their original order.
-        An entry that names a column is that column. Any other is a pattern, with ``*``, ``?`` and
-        ``[seq]`` as in :func:`fnmatch.fnmatchcase`; its columns come in their original order.
+        An entry that names a column is that column. Any other with a ``*``, which stands for any
+        text, is a pattern; its columns come in their original order. No other character is
+        special: an entry without ``*`` never gives a column of another name.
         A column that is selected more than once appears once, at its first place.
     catalog : ColumnCatalog
         The columns of the file.
@@ -176,16 +179,17 @@ class _Scanner:
 
     def match(self, pattern: str) -> Positions:
         """Return the matching positions in original order; none for a text without wildcards."""
-        wildcard = _GLOB_CHARACTER.search(pattern)
-        if wildcard is None:
+        prefix, wildcard, rest = pattern.partition(_WILDCARD)
+        if not wildcard:
             return np.empty(0, np.int64)
-        prefix, rest = pattern[: wildcard.start()], pattern[wildcard.start() :]
         everything = (0, self._catalog.num_columns)
         run = self._catalog.prefix_range(prefix) if prefix else everything
-        if run is not None and rest == "*":
+        if run is not None and not rest:
             return self._in_original_order(np.arange(*run, dtype=np.int64))
         start, stop = everything if run is None else run
-        matches = re.compile(fnmatch.translate(pattern)).match
+        # Its expressions do not backtrack, however many stars there are.
+        literal = re.sub(r"[?\[]", r"[\g<0>]", pattern)
+        matches = re.compile(fnmatch.translate(literal)).match
         found = [
             position
             for position, name in enumerate(self._names(start, stop), start)
@@ -222,7 +226,10 @@ def _describe(missing: list[str], num_entries: int, catalog: ColumnCatalog) -> s
         text = f"{len(missing)} of {num_entries} entries match nothing: {', '.join(told)}"
     if len(missing) > len(shown):
         text += f" and {len(missing) - len(shown)} more"
-    return f"{text}; the file has {catalog.num_columns} columns"
+    text += f"; the file has {catalog.num_columns} columns"
+    if any(_OTHER_WILDCARDS.intersection(entry) for entry in shown):
+        text += ", and only * makes a pattern"
+    return text
 
 
 def _with_suggestions(entries: list[str], catalog: ColumnCatalog) -> list[str]:
@@ -232,7 +239,7 @@ def _with_suggestions(entries: list[str], catalog: ColumnCatalog) -> list[str]:
     for entry in entries:
         if index is None or catalog.num_columns > MAX_INDEXED_NAMES:
             index = NameIndex(_neighbours(entry, catalog))
-        result.append(quote(entry) + index.did_you_mean(_GLOB_CHARACTER.sub("", entry)))
+        result.append(quote(entry) + index.did_you_mean(entry.replace(_WILDCARD, "")))
     return result
 
 

@@ -445,7 +445,8 @@ def read_table(
         A path, a URI, the bytes of a file, or an open file.
     columns : list of str, optional
         Names in the order wanted, or patterns such as ``"sensor_temp_*"``. An entry that names a
-        column is that column, any other is a pattern. An empty list keeps the row count.
+        column is that column, any other with a ``*`` is a pattern. An empty list keeps the row
+        count.
     filters : list of tuples, or list of lists of tuples, optional
         Rows to keep, as in :func:`pyarrow.parquet.read_table`: ``[("age", ">", 50)]``; inner lists
         are joined by AND, the outer one by OR. Operators: ``= == != < <= > >= in not in`` and

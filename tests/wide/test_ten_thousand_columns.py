@@ -81,9 +81,9 @@ class TestReading:
         ("pattern", "count"),
         [
             ("sensor_state_*", 2_000),
-            ("sensor_note_0001?", 10),
+            ("sensor_note_0001*", 10),
             ("*_00042", 5),
-            ("sensor_[ps]*_0199[5-9]", 15),
+            ("sensor_s*_0199*", 20),
             ("*", 10_000),
         ],
     )
@@ -178,7 +178,7 @@ class TestObjects:
         [
             lambda file: file.read(columns=["sensor_state_00042"]),
             lambda file: file.read(columns=[]),
-            lambda file: file.read(columns=["sensor_note_0001?"]),
+            lambda file: file.read(columns=["sensor_note_0001*"]),
             lambda file: file.read(
                 columns=["sensor_note_00000"], filters=[("sensor_state_00042", "==", "on")]
             ),

@@ -38,7 +38,7 @@ Columns: TypeAlias = Annotated[
         "-c",
         "--columns",
         metavar="NAMES",
-        help="Names and globs, comma-separated; repeatable.",
+        help="Names and patterns (with *), comma-separated; repeatable.",
         autocompletion=complete_columns,
     ),
 ]
@@ -48,7 +48,7 @@ SomeColumns: TypeAlias = Annotated[
         "-c",
         "--columns",
         metavar="NAMES",
-        help="Names and globs, comma-separated; repeatable.",
+        help="Names and patterns (with *), comma-separated; repeatable.",
         autocompletion=complete_columns,
     ),
 ]

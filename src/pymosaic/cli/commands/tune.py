@@ -50,7 +50,7 @@ def command(
             "-p",
             "--projection",
             metavar="NAMES",
-            help="Columns that a query reads, names and globs; repeat for each kind of query.",
+            help="Columns that a query reads, names and patterns; repeat for each kind of query.",
         ),
     ] = None,
     storage: Annotated[

@@ -33,7 +33,9 @@ def command(
     ] = None,
     columns: Annotated[
         str | None,
-        typer.Option("-c", "--columns", metavar="NAMES", help="Names and globs, comma-separated."),
+        typer.Option(
+            "-c", "--columns", metavar="NAMES", help="Names and patterns, comma-separated."
+        ),
     ] = None,
 ) -> None:
     """Describe each column: nulls, range, distinct values, sizes, encodings."""
