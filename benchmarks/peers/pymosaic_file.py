@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from benchmarks.peers.base import OpenFile, Peer, Source
 from pymosaic import MosaicFile, write_table
+from pymosaic.file.projection import resolve_columns
 from pymosaic.format import schema_block
-from pymosaic.projection import resolve_columns
 
 __all__ = ["PEER"]
 

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pymosaic.arrow.statistics import ColumnStatistics
     from pymosaic.dataset.compact import CompactionReport, compact
     from pymosaic.dataset.dataset import Dataset, dataset
     from pymosaic.dataset.merge import MergeReport, merge
@@ -27,16 +28,20 @@ if TYPE_CHECKING:
         UnknownOptionError,
         UnsupportedFeatureError,
     )
+    from pymosaic.file.metadata import (
+        BucketMetadata,
+        ColumnMetadata,
+        FileMetadata,
+        RowGroupMetadata,
+    )
+    from pymosaic.file.reader import MosaicFile, read_metadata, read_schema, read_table
+    from pymosaic.file.verify.file import Finding, verify
+    from pymosaic.file.writer import MosaicWriter, write_table
     from pymosaic.filters.text import FilterSyntaxError, parse_filter
     from pymosaic.interop.pandas import read_pandas
     from pymosaic.interop.polars import scan_polars
     from pymosaic.limits import Limits
-    from pymosaic.metadata import BucketMetadata, ColumnMetadata, FileMetadata, RowGroupMetadata
-    from pymosaic.reader import MosaicFile, read_metadata, read_schema, read_table
     from pymosaic.report import write_report
-    from pymosaic.statistics import ColumnStatistics
-    from pymosaic.verification import Finding, verify
-    from pymosaic.writer import MosaicWriter, write_table
 
     __version__: str
 
@@ -142,25 +147,25 @@ _MODULES = {
     "interop.pandas": ("read_pandas",),
     "interop.polars": ("scan_polars",),
     "limits": ("Limits",),
-    "metadata": (
+    "file.metadata": (
         "BucketMetadata",
         "ColumnMetadata",
         "FileMetadata",
         "RowGroupMetadata",
     ),
-    "reader": (
+    "file.reader": (
         "MosaicFile",
         "read_metadata",
         "read_schema",
         "read_table",
     ),
     "report": ("write_report",),
-    "statistics": ("ColumnStatistics",),
-    "verification": (
+    "arrow.statistics": ("ColumnStatistics",),
+    "file.verify.file": (
         "Finding",
         "verify",
     ),
-    "writer": (
+    "file.writer": (
         "MosaicWriter",
         "write_table",
     ),

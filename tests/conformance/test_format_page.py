@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import pymosaic
-from pymosaic.options import DEFAULT_NUM_BUCKETS, WriterOptions
+from pymosaic.file.options import DEFAULT_NUM_BUCKETS, WriterOptions
 
 PAGE = (Path(__file__).parents[2] / "docs" / "format.md").read_text()
 UNITS = {"": 1, " MiB": 1 << 20, " GiB": 1 << 30}

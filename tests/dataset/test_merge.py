@@ -92,7 +92,7 @@ def test_no_block_is_compressed_or_decompressed_but_the_schema(
         structures.append(structure)
         return decompress(data, size, structure, limits)
 
-    for module in ("format.schema_block", "row_group_reader"):
+    for module in ("format.schema_block", "file.row_group_reader"):
         monkeypatch.setattr(f"pymosaic.{module}.decompress", watch)
     monkeypatch.setattr(block.Compressor, "compress", lambda *_: pytest.fail("compressed"))
     pymosaic.merge(files, io.BytesIO())

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
+from pymosaic.file.projection import resolve_columns
 from pymosaic.io.source import (
     LOCAL_MERGE_GAP,
     LOCAL_TAIL_BYTES,
     REMOTE_MERGE_GAP,
     REMOTE_TAIL_BYTES,
 )
-from pymosaic.projection import resolve_columns
 from tests.conformance.fixtures import DATA
 from tests.io_pattern.recording import Range, RecordingSource
 from tests.report.conftest import OpenPage

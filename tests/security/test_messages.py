@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
+from pymosaic.arrow.statistics import decode_value
 from pymosaic.errors import printable
-from pymosaic.statistics import decode_value
 from pymosaic.testing.pieces import (
     INTEGER,
     NOT_NULL_INTEGER,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from pymosaic.arrow_rows import filter_rows, take_rows
+from pymosaic.arrow.rows import filter_rows, take_rows
 
 MATRICES = pa.FixedSizeListArray.from_arrays(
     pa.FixedSizeListArray.from_arrays(pa.array(range(384), pa.int16()), 2), 2

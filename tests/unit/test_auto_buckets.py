@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
-from pymosaic.options import AUTO_BUCKET_BYTES, AUTO_LEAST_BUCKETS, WriterOptions
+from pymosaic.file.options import AUTO_BUCKET_BYTES, AUTO_LEAST_BUCKETS, WriterOptions
 
 
 def wide(num_columns: int, num_rows: int) -> pa.Table:

@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pymosaic.arrow.statistics import ColumnStatistics
 from pymosaic.errors import ColumnNotFoundError, InvalidOptionError
 from pymosaic.filters.row_filter import Filter
 from pymosaic.filters.tuples import parse_filters
-from pymosaic.statistics import ColumnStatistics
 
 NAN, INF = math.nan, math.inf
 UTC = datetime.UTC

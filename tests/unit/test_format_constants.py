@@ -7,9 +7,9 @@ import inspect
 import pytest
 
 import pymosaic
+from pymosaic.file.options import DEFAULT_NUM_BUCKETS, WriterOptions
 from pymosaic.format.footer import FOOTER_SIZE, MAGIC, VERSION
 from pymosaic.format.types import Encoding, TypeId
-from pymosaic.options import DEFAULT_NUM_BUCKETS, WriterOptions
 
 MIB, GIB = 1 << 20, 1 << 30
 

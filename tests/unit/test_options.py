@@ -16,7 +16,7 @@ from tests.writing import write
 
 import pymosaic
 from pymosaic.errors import ColumnNotFoundError, InvalidOptionError
-from pymosaic.options import WriterOptions
+from pymosaic.file.options import WriterOptions
 
 TABLE = pa.table({"a": [1, 2], "b": ["x", "y"]})
 U32 = 2**32 - 1

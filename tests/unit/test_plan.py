@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pymosaic.file.plan import BucketPlan, plan_row_group
 from pymosaic.format import row_group_index
 from pymosaic.kernels import schema_content
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.row_group_index import RowGroupIndex
 from pymosaic.limits import Limits
-from pymosaic.plan import BucketPlan, plan_row_group
 from pymosaic.testing.pieces import INTEGER, entry, row_group, schema
 
 DATA_END = 1000

@@ -7,7 +7,7 @@ import pytest
 
 from pymosaic import suggestions
 from pymosaic.errors import ColumnNotFoundError, InvalidOptionError
-from pymosaic.projection import ColumnCatalog, Positions, resolve_columns
+from pymosaic.file.projection import ColumnCatalog, Positions, resolve_columns
 
 
 class Catalog:
@@ -259,7 +259,7 @@ def test_many_missing_names_are_not_each_compared_with_100_000(
 
 
 def test_error_looks_near_the_prefix_in_a_huge_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pymosaic.projection.MAX_INDEXED_NAMES", 100)
+    monkeypatch.setattr("pymosaic.file.projection.MAX_INDEXED_NAMES", 100)
     catalog = Catalog([f"{letter}_{i:04d}" for letter in "abcdef" for i in range(1000)])
     assert "'d_0500'" in failure(["d_05O0"], catalog)
     assert catalog.scanned == [(3450, 3550)]

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
-from pymosaic.options import WriterOptions
+from pymosaic.file.options import WriterOptions
 
 ROWS = 10_000
 BATCH = pa.record_batch({"a": range(ROWS), "b": [None, 1.5] * (ROWS // 2)})
@@ -59,7 +59,7 @@ def test_by_default_only_huge_batches_are_split(
 
 
 def test_a_column_too_large_for_a_block_is_split_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pymosaic.options._HUGE_COLUMN", 30_000)
+    monkeypatch.setattr("pymosaic.file.options._HUGE_COLUMN", 30_000)
     assert len(row_groups(row_group_bytes=40_000)) > 1
 
 

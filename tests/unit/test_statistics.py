@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pymosaic.arrow.statistics import ColumnStatistics, decode_value, make_statistics, order_key
 from pymosaic.errors import CorruptFileError
-from pymosaic.statistics import ColumnStatistics, decode_value, make_statistics, order_key
 
 INT64_MAX = 2**63 - 1
 

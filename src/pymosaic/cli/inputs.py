@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from pymosaic.errors import DatasetError, InvalidOptionError
-from pymosaic.reader import MosaicFile
+from pymosaic.file.reader import MosaicFile
 
 __all__ = [
     "InputFile",
@@ -77,8 +77,8 @@ def select_names(entries: Iterable[str] | None, names: list[str]) -> list[str] |
     """The columns that ``-c`` names: exact names or globs, separated by commas."""
     if not entries:
         return None
+    from pymosaic.file.projection import resolve_columns
     from pymosaic.kernels.arrow_source import catalog_from_arrow
-    from pymosaic.projection import resolve_columns
 
     # Names are looked up by the catalog, which needs types; any type will do.
     catalog = catalog_from_arrow(pa.schema([(name, pa.int8()) for name in names]), 1)

@@ -11,7 +11,7 @@ from types import TracebackType
 
 import pyarrow as pa
 
-from pymosaic.arrow_rows import filter_rows
+from pymosaic.arrow.rows import filter_rows
 from pymosaic.cli.formats import kind_of, open_reader
 from pymosaic.cli.formats.base import TableReader, batch_rows
 from pymosaic.cli.inputs import select_names
@@ -19,11 +19,11 @@ from pymosaic.cli.output import Output
 from pymosaic.dataset.dataset import Dataset
 from pymosaic.dataset.plan import Piece
 from pymosaic.errors import InvalidOptionError
+from pymosaic.file.reader import MosaicFile
 from pymosaic.filters.row_filter import Filter
 from pymosaic.filters.text import parse_filter
 from pymosaic.filters.tuples import parse_filters
 from pymosaic.progress import Progress
-from pymosaic.reader import MosaicFile
 
 __all__ = ["Rows", "open_rows", "show_rows"]
 

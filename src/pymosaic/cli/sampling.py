@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pymosaic.arrow_rows import take_rows
+from pymosaic.arrow.rows import take_rows
 from pymosaic.cli.rows import Rows
 
 __all__ = ["sample_rows"]

@@ -21,11 +21,11 @@ from pymosaic.dataset.schema_union import unite
 from pymosaic.dataset.splitting import check_partition_columns
 from pymosaic.dataset.storage import Entry, Storage
 from pymosaic.errors import InvalidDataError, InvalidOptionError
+from pymosaic.file.row_group_reader import Selection
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.column_union import ColumnUnion
 from pymosaic.limits import Limits
-from pymosaic.row_group_reader import Selection
 
 __all__ = ["check_appendable"]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from pymosaic.arrow.statistics import ColumnStatistics
 from pymosaic.dataset.file_columns import FileColumns, WantedColumns
 from pymosaic.dataset.heads import FileHead
 from pymosaic.dataset.partitioning import Partition
@@ -16,7 +17,6 @@ from pymosaic.dataset.plan import BucketShares, row_group_statistics
 from pymosaic.errors import located
 from pymosaic.filters.residual import residual_filter
 from pymosaic.kernels.catalog import Catalog
-from pymosaic.statistics import ColumnStatistics
 
 if TYPE_CHECKING:
     from pymosaic.dataset.scan_task import ScanTask

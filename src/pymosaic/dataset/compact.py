@@ -16,11 +16,11 @@ from pymosaic.dataset.merge import merge
 from pymosaic.dataset.rolling import TARGET_FILE_BYTES, PartitionedWriter, WrittenFile
 from pymosaic.dataset.storage import Storage, open_storage
 from pymosaic.errors import CommitConflictError, InvalidOptionError
+from pymosaic.file.options import WriterOptions, check_int
+from pymosaic.file.reader import MosaicFile
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.limits import Limits
-from pymosaic.options import WriterOptions, check_int
 from pymosaic.progress import Meter, Progress
-from pymosaic.reader import MosaicFile
 
 __all__ = ["CompactionReport", "compact", "compact_group", "plan_compaction"]
 

@@ -6,14 +6,14 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pymosaic.arrow_types import fixed_bits
+from pymosaic.arrow.types import fixed_bits
 from pymosaic.dataset.merge import schema_content_of
 from pymosaic.dataset.records import take_snapshot
 from pymosaic.dataset.storage import Entry, Storage
 from pymosaic.errors import located
+from pymosaic.file.reader import MosaicFile, read_end
 from pymosaic.io import open_source
 from pymosaic.limits import Limits
-from pymosaic.reader import MosaicFile, read_end
 
 __all__ = ["CompactionGroup", "FileSummary", "group_files", "summarize_files"]
 

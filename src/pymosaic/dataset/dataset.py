@@ -18,13 +18,13 @@ from pymosaic.dataset.scan import Scan
 from pymosaic.dataset.scan_task import ScanTask, warn_skipped
 from pymosaic.dataset.schema_union import unite
 from pymosaic.errors import DatasetError, InvalidOptionError
+from pymosaic.file.projection import resolve_columns
 from pymosaic.filters.row_filter import Filter
 from pymosaic.filters.tuples import parse_filters
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
-from pymosaic.projection import resolve_columns
 
 __all__ = ["Dataset", "dataset"]
 

@@ -22,13 +22,13 @@ from pymosaic.errors import (
     UnsupportedFeatureError,
     located,
 )
+from pymosaic.file.reader import check_buckets, read_end
+from pymosaic.file.row_group_reader import FileParts
 from pymosaic.format import row_group_index, schema_block
 from pymosaic.io import Source, open_source
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.row_group_index import RowGroupIndex
 from pymosaic.limits import Limits
-from pymosaic.reader import check_buckets, read_end
-from pymosaic.row_group_reader import FileParts
 from pymosaic.threads import num_threads
 
 __all__ = [

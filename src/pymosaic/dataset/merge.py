@@ -27,6 +27,9 @@ from pymosaic.errors import (
     LimitExceededError,
     located,
 )
+from pymosaic.file.plan import plan_row_group
+from pymosaic.file.reader import FileEnd, check_buckets, read_end
+from pymosaic.file.row_group_reader import BucketLoader, FileParts, RowGroupReader
 from pymosaic.format import row_group_index, schema_block
 from pymosaic.format.footer import Footer
 from pymosaic.io import Sink, SinkLike, Source, SourceLike, open_sink, open_source
@@ -34,10 +37,7 @@ from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.row_group_index import RowGroupIndex
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
-from pymosaic.plan import plan_row_group
 from pymosaic.progress import Meter, Progress
-from pymosaic.reader import FileEnd, check_buckets, read_end
-from pymosaic.row_group_reader import BucketLoader, FileParts, RowGroupReader
 from pymosaic.threads import ordered_map, split_evenly
 
 __all__ = ["MergeReport", "merge", "schema_content_of"]

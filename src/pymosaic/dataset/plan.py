@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pymosaic.arrow.statistics import ColumnStatistics, make_statistics
 from pymosaic.dataset.heads import FileHead
 from pymosaic.dataset.partitioning import Partition
 from pymosaic.kernels.catalog import Catalog
-from pymosaic.statistics import ColumnStatistics, make_statistics
 
 __all__ = [
     "BucketShares",

@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from pymosaic.dataset.commit import StagedFile, WriteJob
 from pymosaic.dataset.splitting import check_partition_columns, split_batch
+from pymosaic.file.options import WRITER_OPTIONS, WriterOptions, check_int
+from pymosaic.file.writer import MosaicWriter
 from pymosaic.keywords import checked_keywords
-from pymosaic.options import WRITER_OPTIONS, WriterOptions, check_int
-from pymosaic.writer import MosaicWriter
 
 __all__ = ["MAX_OPEN_FILES", "TARGET_FILE_BYTES", "PartitionedWriter", "WrittenFile", "file_schema"]
 

@@ -17,12 +17,12 @@ from pymosaic.dataset.partitioning import Partition
 from pymosaic.dataset.plan import Piece
 from pymosaic.dataset.read_ahead import read_ahead
 from pymosaic.errors import DatasetError, LimitExceededError, located
+from pymosaic.file.row_group_reader import FileParts, RowGroupReader
 from pymosaic.filters.row_filter import Filter
 from pymosaic.io import Source, open_source
 from pymosaic.kernels.arrow_export import MemoryBudget
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
-from pymosaic.row_group_reader import FileParts, RowGroupReader
 from pymosaic.threads import num_threads
 
 __all__ = ["ScanTask", "warn_skipped"]

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from pymosaic.dataset.widening import widened
 from pymosaic.errors import DatasetError
+from pymosaic.file.row_group_reader import Selection
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.column_union import ColumnUnion
-from pymosaic.row_group_reader import Selection
 
 __all__ = ["unite"]
 

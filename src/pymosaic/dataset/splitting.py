@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pymosaic.arrow_rows import take_rows
+from pymosaic.arrow.rows import take_rows
 from pymosaic.dataset.partitioning import NULL_VALUE
 from pymosaic.errors import InvalidDataError, InvalidOptionError, UnsupportedFeatureError
 

@@ -22,12 +22,12 @@ import pyarrow as pa
 from pymosaic.dataset.dataset import Dataset
 from pymosaic.dataset.write import open_batches
 from pymosaic.errors import InvalidDataError, InvalidOptionError
+from pymosaic.file.options import DEFAULT_NUM_BUCKETS, WRITER_OPTIONS
+from pymosaic.file.reader import MosaicFile
+from pymosaic.file.writer import write_table
 from pymosaic.io import Source
 from pymosaic.keywords import checked_keywords
-from pymosaic.options import DEFAULT_NUM_BUCKETS, WRITER_OPTIONS
 from pymosaic.progress import Meter, Progress
-from pymosaic.reader import MosaicFile
-from pymosaic.writer import write_table
 
 __all__ = ["Recommendation", "Trial", "tune"]
 

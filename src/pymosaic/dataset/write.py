@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pymosaic.arrow.input import batches_of, open_data
 from pymosaic.dataset.appending import check_appendable
 from pymosaic.dataset.commit import WriteJob
 from pymosaic.dataset.dataset import Dataset
@@ -22,10 +23,9 @@ from pymosaic.dataset.rolling import (
 )
 from pymosaic.dataset.storage import open_storage
 from pymosaic.errors import DatasetExistsError, InvalidDataError, InvalidOptionError
+from pymosaic.file.options import WRITER_OPTIONS
 from pymosaic.keywords import checked_keywords
-from pymosaic.options import WRITER_OPTIONS
 from pymosaic.progress import Meter, Progress
-from pymosaic.writer import _batches, _open_data
 
 __all__ = ["WrittenDataset", "write_dataset"]
 
@@ -168,9 +168,9 @@ def open_batches(data: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch], int | 
     data = _unwrap(data)
     if isinstance(data, Iterator) or (isinstance(data, list | tuple) and data):
         return _open_iterable(iter(data))
-    opened = _open_data(data)
+    opened = open_data(data)
     known = None if isinstance(opened, pa.RecordBatchReader) else opened.num_rows
-    return opened.schema, _batches(opened), known
+    return opened.schema, batches_of(opened), known
 
 
 def _unwrap(data: Any) -> Any:

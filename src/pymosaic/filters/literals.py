@@ -32,7 +32,7 @@ __all__ = [
     "wanted_literal",
 ]
 
-# A point on the grid of a type, as pymosaic.statistics.order_key gives it for a scalar.
+# A point on the grid of a type, as pymosaic.arrow.statistics.order_key gives it for a scalar.
 Key: TypeAlias = bool | int | float | bytes
 # Where a literal stands: a Key, a fraction between two of them, an infinity, or NaN.
 Place: TypeAlias = Key | Fraction

@@ -21,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pymosaic.arrow.statistics import ColumnStatistics, order_key
 from pymosaic.errors import InvalidOptionError
 from pymosaic.filters.literals import (
     Key,
@@ -35,7 +36,6 @@ from pymosaic.filters.literals import (
 )
 from pymosaic.filters.operators import NULL_TESTS, SET_TESTS, complement, negation
 from pymosaic.filters.wire import decode, encode_literal
-from pymosaic.statistics import ColumnStatistics, order_key
 
 __all__ = ["Predicate"]
 

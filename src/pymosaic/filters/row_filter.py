@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pymosaic.arrow.statistics import ColumnStatistics
 from pymosaic.errors import ColumnNotFoundError
 from pymosaic.filters.operators import NULL_TESTS
 from pymosaic.filters.predicates import Predicate
-from pymosaic.statistics import ColumnStatistics
 
 __all__ = ["Filter"]
 
@@ -118,7 +118,7 @@ class Filter:
         --------
         >>> import pyarrow as pa
         >>> from pymosaic.filters.tuples import parse_filters
-        >>> from pymosaic.statistics import ColumnStatistics
+        >>> from pymosaic.arrow.statistics import ColumnStatistics
         >>> ages = {"age": ColumnStatistics(0, 10, pa.scalar(5), pa.scalar(40))}
         >>> parse_filters([("age", ">", 50)]).excludes(ages.get, 10)
         True
@@ -145,7 +145,7 @@ class Filter:
         --------
         >>> import pyarrow as pa
         >>> from pymosaic.filters.tuples import parse_filters
-        >>> from pymosaic.statistics import ColumnStatistics
+        >>> from pymosaic.arrow.statistics import ColumnStatistics
         >>> ages = {"age": ColumnStatistics(0, 10, pa.scalar(55), pa.scalar(60))}
         >>> parse_filters([("age", ">", 50)]).covers(ages.get, 10)
         True

@@ -1,14 +1,12 @@
-"""pandas frames in and out.
+"""Mosaic files as pandas frames; :mod:`pymosaic.arrow.input` takes frames in.
 
-Going in, every index is a column, except the one that a new frame has (0, 1, 2, … without a name):
-pandas keeps a range in metadata, which the format does not have. A column without a name is called
-``__index_level_0__``. Coming out, columns of such names are the index again.
+Columns that an index without a name was written as, such as ``__index_level_0__``, become the index
+again.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -24,29 +22,9 @@ if TYPE_CHECKING:
     from pymosaic.dataset.discovery import DatasetSource
     from pymosaic.limits import Limits
 
-__all__ = ["frame_to_table", "read_pandas", "table_to_frame"]
+__all__ = ["read_pandas", "table_to_frame"]
 
-_UNNAMED = "__index_level_0__"
 _UNNAMED_LEVEL = re.compile(r"__index_level_([0-9]+)__")
-
-
-def frame_to_table(data: Any, schema: pa.Schema | None = None) -> pa.Table | None:
-    """A frame whose index is a range that must be kept, as a table; None for all else.
-
-    With a schema, an index that is not among its columns is not kept.
-    """
-    pandas = sys.modules.get("pandas")
-    if pandas is None or not isinstance(data, pandas.DataFrame):
-        return None
-    index = data.index
-    if not isinstance(index, pandas.RangeIndex):
-        return None
-    if index.start == 0 and index.step == 1 and index.name is None:
-        return None
-    name = _UNNAMED if index.name is None else str(index.name)
-    if schema is not None and name not in schema.names:
-        return None
-    return pa.Table.from_pandas(data, preserve_index=True)
 
 
 def table_to_frame(

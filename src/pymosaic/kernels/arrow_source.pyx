@@ -2,7 +2,7 @@
 """Arrow schemas on their way into a file: the catalog they make, and how their arrays are read.
 
 Schemas arrive through the Arrow C data interface, so no Python object is made per column.
-The table of types is in :mod:`pymosaic.arrow_types`.
+The table of types is in :mod:`pymosaic.arrow.types`.
 """
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
@@ -20,7 +20,7 @@ from pymosaic.kernels.primitives cimport (
     append_bytes, checked_size, compare_memory, free_vector, out_of_memory,
 )
 
-from pymosaic.arrow_types import refuse_type
+from pymosaic.arrow.types import refuse_type
 from pymosaic.errors import InvalidDataError
 from pymosaic.limits import MAX_NESTING_DEPTH
 

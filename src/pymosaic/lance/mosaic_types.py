@@ -10,7 +10,7 @@ duration                              int64, in the duration's unit       int64
 map                                   map                                 list of struct of key
                                                                           and value (Lance 2.1
                                                                           has no maps)
-all other types that Mosaic has       as :mod:`pymosaic.arrow_types`      the type that Mosaic
+all other types that Mosaic has       as :mod:`pymosaic.arrow.types`      the type that Mosaic
                                       says: unsigned and half-precision   gave
                                       numbers widen, fixed-size lists
                                       become lists, …
@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from pymosaic.arrow_types import refuse_type
+from pymosaic.arrow.types import refuse_type
 from pymosaic.errors import InvalidDataError
 
 __all__ = ["from_mosaic", "to_mosaic"]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pymosaic.arrow_rows import take_rows
+from pymosaic.arrow.rows import take_rows
 from pymosaic.errors import ColumnNotFoundError, InvalidOptionError, located
 from pymosaic.io import SourceLike, open_source
 from pymosaic.lance.columns import LancePage

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from pymosaic.arrow_types import fixed_bits
+from pymosaic.arrow.types import fixed_bits
 from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
 from pymosaic.lance.container import Field, Schema
 from pymosaic.limits import Limits

@@ -28,7 +28,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from pymosaic.arrow_rows import take_rows
+from pymosaic.arrow.rows import take_rows
 from pymosaic.pages.blocks import Memory, corrupt_unless
 from pymosaic.pages.encodings import TreeDecoder
 from pymosaic.pages.layouts import mini_block, read_items

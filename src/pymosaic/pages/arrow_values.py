@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pymosaic.arrow_types import fixed_bits
+from pymosaic.arrow.types import fixed_bits
 from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
 from pymosaic.pages.blocks import (
     Block,

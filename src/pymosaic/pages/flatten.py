@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pymosaic.arrow_rows import take_rows
-from pymosaic.arrow_types import fixed_bits
+from pymosaic.arrow.rows import take_rows
+from pymosaic.arrow.types import fixed_bits
 from pymosaic.errors import UnsupportedFeatureError
 from pymosaic.pages.blocks import (
     Block,

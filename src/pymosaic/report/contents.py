@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from pymosaic.errors import UnsupportedFeatureError
+from pymosaic.file.metadata import BucketMetadata, ColumnMetadata
+from pymosaic.file.reader import MosaicFile
 from pymosaic.format.footer import FOOTER_SIZE
 from pymosaic.format.types import Encoding
 from pymosaic.io.source import (
@@ -21,8 +23,6 @@ from pymosaic.io.source import (
     REMOTE_MERGE_GAP,
     REMOTE_TAIL_BYTES,
 )
-from pymosaic.metadata import BucketMetadata, ColumnMetadata
-from pymosaic.reader import MosaicFile
 from pymosaic.report.parquet_footer import measure_footer
 from pymosaic.report.payload import Numbers
 from pymosaic.report.values import Samples, merge_statistics, take_samples

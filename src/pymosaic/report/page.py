@@ -17,9 +17,9 @@ from importlib.resources.abc import Traversable
 from numbers import Integral
 
 from pymosaic.errors import InvalidOptionError
+from pymosaic.file.reader import MosaicFile
 from pymosaic.io import SourceLike, open_sink
 from pymosaic.keywords import checked_keywords
-from pymosaic.reader import MosaicFile
 from pymosaic.report.contents import collect
 from pymosaic.report.payload import pack
 

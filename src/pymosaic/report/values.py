@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pymosaic.reader import MosaicFile
-from pymosaic.statistics import ColumnStatistics, order_key, plain_value
+from pymosaic.arrow.statistics import ColumnStatistics, order_key, plain_value
+from pymosaic.file.reader import MosaicFile
 
 __all__ = ["Samples", "merge_statistics", "shown_text", "take_samples"]
 

@@ -1,4 +1,4 @@
-"""Arrow <-> Spark types, beside the Arrow <-> Mosaic table of :mod:`pymosaic.arrow_types`.
+"""Arrow <-> Spark types, beside the Arrow <-> Mosaic table of :mod:`pymosaic.arrow.types`.
 
 ========================= ==================== ==============================================
 Arrow, from a file        Spark                on the way to Spark

@@ -10,7 +10,7 @@ from pymosaic.cli.output import Cell, Document, Field, Output
 from pymosaic.cli.text import child_name
 
 if TYPE_CHECKING:
-    from pymosaic.reader import MosaicFile
+    from pymosaic.file.reader import MosaicFile
 
 __all__ = ["EXAMPLES", "command"]
 

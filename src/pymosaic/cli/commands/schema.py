@@ -10,7 +10,7 @@ from pymosaic.cli.output import Cell, Document, Field, Output
 
 if TYPE_CHECKING:
     from pymosaic.cli.rows import Rows
-    from pymosaic.reader import MosaicFile
+    from pymosaic.file.reader import MosaicFile
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -53,7 +53,7 @@ def command(output: Output, files: Files, columns: Columns = None) -> None:
 
 def _show_file(output: Output, path: str, columns: list[str] | None) -> None:
     from pymosaic.cli.inputs import select_names
-    from pymosaic.reader import MosaicFile
+    from pymosaic.file.reader import MosaicFile
 
     with MosaicFile(path) as file:
         names = select_names(columns, file.column_names)

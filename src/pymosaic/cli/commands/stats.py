@@ -9,7 +9,7 @@ from pymosaic.cli.options import Columns, Files, RowGroups, inspecting
 from pymosaic.cli.output import Cell, Document, Field, Output
 
 if TYPE_CHECKING:
-    from pymosaic.reader import MosaicFile
+    from pymosaic.file.reader import MosaicFile
 
 __all__ = ["EXAMPLES", "command"]
 

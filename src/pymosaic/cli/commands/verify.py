@@ -12,7 +12,7 @@ from pymosaic.cli.options import Files, inspecting
 from pymosaic.cli.output import Cell, Document, Field, Output
 
 if TYPE_CHECKING:
-    from pymosaic.verification import Finding
+    from pymosaic.file.verify.file import Finding
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -46,7 +46,7 @@ def command(
     """
     from pymosaic.cli.inputs import mosaic_files
     from pymosaic.cli.progress import progress_bar
-    from pymosaic.verification import verify
+    from pymosaic.file.verify.file import verify
 
     sound = True
     for source in mosaic_files(files):

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from pymosaic.cli.formats import FileKind
 from pymosaic.cli.formats.base import TableReader, TableWriter, batch_rows
-from pymosaic.reader import MosaicFile
-from pymosaic.writer import MosaicWriter
+from pymosaic.file.reader import MosaicFile
+from pymosaic.file.writer import MosaicWriter
 
 __all__ = ["read", "write"]
 

@@ -11,8 +11,8 @@ from pymosaic.dataset.compact import MIN_ROW_GROUP_BYTES, compact_group, plan_co
 from pymosaic.dataset.rolling import TARGET_FILE_BYTES, WrittenFile
 from pymosaic.dataset.storage import Storage, open_storage
 from pymosaic.errors import CommitConflictError
+from pymosaic.file.reader import MosaicFile
 from pymosaic.progress import Progress
-from pymosaic.reader import MosaicFile
 from pymosaic.spark.jobs.report import JobReport, Stopwatch
 from pymosaic.spark.jobs.tasks import Watch, map_items
 from pymosaic.spark.options import SourceOptions

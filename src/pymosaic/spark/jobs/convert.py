@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pymosaic.errors import InvalidOptionError
-from pymosaic.options import check_int
+from pymosaic.file.options import check_int
 from pymosaic.progress import Progress
 from pymosaic.spark.api import MODES, option_text
 from pymosaic.spark.jobs.frames import Source, check_columns, column, load, names_of

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pymosaic.errors import InvalidDataError, InvalidOptionError
-from pymosaic.options import check_int
+from pymosaic.file.options import check_int
 from pymosaic.progress import Progress
 from pymosaic.spark.jobs.entity_chunks import Chunk, chunks
 from pymosaic.spark.jobs.frames import Source, check_columns, column, load, names_of

@@ -17,15 +17,15 @@ import pyarrow.compute as pc
 
 from pymosaic.dataset.dataset import Dataset
 from pymosaic.errors import InvalidOptionError
+from pymosaic.file.reader import MosaicFile
+from pymosaic.file.writer import write_table
 from pymosaic.io import open_sink
 from pymosaic.progress import Progress
-from pymosaic.reader import MosaicFile
 from pymosaic.spark.jobs.distinct import DistinctCounts
 from pymosaic.spark.jobs.fingerprints import hash_values
 from pymosaic.spark.jobs.report import JobReport, Stopwatch
 from pymosaic.spark.jobs.tasks import Watch, deal_out, map_items
 from pymosaic.spark.storage import locate
-from pymosaic.writer import write_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

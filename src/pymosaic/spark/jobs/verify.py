@@ -13,16 +13,16 @@ from pymosaic.dataset.dataset import Dataset
 from pymosaic.dataset.records import take_snapshot
 from pymosaic.dataset.storage import Entry, Storage, open_storage
 from pymosaic.errors import DatasetError
+from pymosaic.file.reader import MosaicFile
+from pymosaic.file.verify.file import Finding
+from pymosaic.file.verify.file import verify as verify_file
 from pymosaic.progress import Progress
-from pymosaic.reader import MosaicFile
 from pymosaic.spark.jobs.fingerprints import Fingerprint
 from pymosaic.spark.jobs.frames import Source, column, load
 from pymosaic.spark.jobs.report import JobReport, Stopwatch
 from pymosaic.spark.jobs.tasks import Watch, collect, map_items
 from pymosaic.spark.storage import locate
 from pymosaic.spark.types import conform
-from pymosaic.verification import Finding
-from pymosaic.verification import verify as verify_file
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

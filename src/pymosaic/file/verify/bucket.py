@@ -8,13 +8,13 @@ from typing import Literal, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from pymosaic.arrow.statistics import make_statistics, order_key
 from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
-from pymosaic.index_walk import BucketPlace, Statistic
+from pymosaic.file.plan import BucketPlan
+from pymosaic.file.projection import Positions
+from pymosaic.file.row_group_reader import BucketLoader, FileParts, Selection
+from pymosaic.file.verify.index import BucketPlace, Statistic
 from pymosaic.kernels.arrow_export import BatchExport, MemoryBudget, OutputArena
-from pymosaic.plan import BucketPlan
-from pymosaic.projection import Positions
-from pymosaic.row_group_reader import BucketLoader, FileParts, Selection
-from pymosaic.statistics import make_statistics, order_key
 
 __all__ = ["REFUSALS", "BucketCheck", "BucketReport", "Note", "Refusal"]
 

@@ -20,23 +20,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pymosaic.bucket_check import REFUSALS, BucketCheck, BucketReport, Note, Refusal
+from pymosaic.arrow.statistics import decode_value, order_key
 from pymosaic.errors import (
     CorruptFileError,
     InvalidOptionError,
     LimitExceededError,
     printable,
 )
+from pymosaic.file.row_group_reader import FileParts, Selection
+from pymosaic.file.verify.bucket import REFUSALS, BucketCheck, BucketReport, Note, Refusal
+from pymosaic.file.verify.index import BucketPlace, Statistic, WalkedRowGroup, walk_index
 from pymosaic.format import row_group_index, schema_block
 from pymosaic.format.block import has_checksum
 from pymosaic.format.footer import FOOTER_SIZE, MAGIC, Footer
-from pymosaic.index_walk import BucketPlace, Statistic, WalkedRowGroup, walk_index
 from pymosaic.io import Source, SourceLike, open_source
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
-from pymosaic.row_group_reader import FileParts, Selection
-from pymosaic.statistics import decode_value, order_key
 from pymosaic.threads import ordered_map
 
 __all__ = ["Finding", "verify"]

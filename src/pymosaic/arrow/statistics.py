@@ -89,7 +89,7 @@ class ColumnStatistics:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from pymosaic.statistics import ColumnStatistics
+    >>> from pymosaic.arrow.statistics import ColumnStatistics
     >>> date = pa.date32()
     >>> statistics = ColumnStatistics(1, 10, pa.scalar(0, date), pa.scalar(31, date))
     >>> statistics.max
@@ -162,7 +162,7 @@ def make_statistics(
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from pymosaic.statistics import make_statistics
+    >>> from pymosaic.arrow.statistics import make_statistics
     >>> statistics = make_statistics(pa.int16(), 0, 10, b"\\xff\\xff", b"\\x00\\x07")
     >>> statistics.min, statistics.max
     (-1, 7)
@@ -197,7 +197,7 @@ def decode_value(data: bytes, arrow_type: pa.DataType) -> pa.Scalar:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from pymosaic.statistics import decode_value
+    >>> from pymosaic.arrow.statistics import decode_value
     >>> decode_value(b"\\x00\\x00\\x00\\x2a", pa.int32())
     <pyarrow.Int32Scalar: 42>
     >>> decode_value(bytes(7) + b"\\x7b", pa.decimal128(5, 2))
@@ -240,7 +240,7 @@ def order_key(scalar: pa.Scalar) -> int | float | bytes:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from pymosaic.statistics import order_key
+    >>> from pymosaic.arrow.statistics import order_key
     >>> order_key(pa.scalar("é")), order_key(pa.scalar(7, pa.timestamp("ns")))
     (b'\\xc3\\xa9', 7)
     """
@@ -305,7 +305,7 @@ def plain_value(scalar: pa.Scalar) -> PlainValue:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from pymosaic.statistics import plain_value
+    >>> from pymosaic.arrow.statistics import plain_value
     >>> plain_value(pa.scalar(0, pa.timestamp("ms")))
     datetime.datetime(1970, 1, 1, 0, 0)
     """

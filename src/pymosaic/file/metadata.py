@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from pymosaic.arrow.statistics import decode_value
 from pymosaic.errors import ColumnNotFoundError, located
+from pymosaic.file.plan import BucketPlan
+from pymosaic.file.projection import Positions
+from pymosaic.file.row_group_reader import BucketLoader, FileParts, RowGroupReader, Selection
 from pymosaic.format.footer import FOOTER_SIZE, Footer
 from pymosaic.format.types import Encoding, TypeId
 from pymosaic.io import Source
-from pymosaic.plan import BucketPlan
-from pymosaic.projection import Positions
-from pymosaic.row_group_reader import BucketLoader, FileParts, RowGroupReader, Selection
-from pymosaic.statistics import decode_value
 
 __all__ = ["BucketMetadata", "ColumnMetadata", "FileMetadata", "RowGroupMetadata"]
 

@@ -97,7 +97,7 @@ def resolve_columns(
     Examples
     --------
     >>> import numpy as np
-    >>> from pymosaic.projection import resolve_columns
+    >>> from pymosaic.file.projection import resolve_columns
     >>> class Catalog:
     ...     num_columns = 3
     ...

@@ -15,13 +15,15 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from pymosaic.arrow.input import batches_of, open_data
 from pymosaic.errors import ClosedError, InvalidDataError, InvalidOptionError
+from pymosaic.file.options import WRITER_OPTIONS, WriterOptions
+from pymosaic.file.projection import resolve_columns
 from pymosaic.format import row_group_index, schema_block
 from pymosaic.format.block import Compressor
 from pymosaic.format.footer import Footer
 from pymosaic.format.row_group_index import BucketEntry
 from pymosaic.format.varint import encode_varint
-from pymosaic.interop.pandas import frame_to_table
 from pymosaic.io import SinkLike, open_sink
 from pymosaic.kernels.arrow_source import ArrowSource, bind, catalog_from_arrow
 from pymosaic.kernels.batch_size import measure
@@ -30,8 +32,6 @@ from pymosaic.kernels.column_statistics import statistics
 from pymosaic.kernels.row_group_buffer import RowGroupBuffer
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
-from pymosaic.options import WRITER_OPTIONS, WriterOptions
-from pymosaic.projection import resolve_columns
 from pymosaic.threads import num_threads, ordered_map
 
 __all__ = ["MosaicWriter", "write_table"]
@@ -42,56 +42,6 @@ _EXPECTED_ZSTD_RATIO = 0.3
 _EXPECTED_TAIL_BYTES = 1024
 # Below this many values, handing columns to threads costs more than it saves.
 _WORTH_A_THREAD = 1 << 17
-
-
-class _Exported:
-    """What an object exported, to be imported apart from the exporting, whose errors differ."""
-
-    def __init__(self, capsules: Any) -> None:
-        self._capsules = capsules
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
-        return self._capsules
-
-    def __arrow_c_array__(self, requested_schema: object = None) -> Any:
-        return self._capsules
-
-
-def _open_data(
-    data: Any, schema: pa.Schema | None = None
-) -> pa.Table | pa.RecordBatch | pa.RecordBatchReader:
-    """Anything that speaks Arrow, as one of pyarrow's three kinds of tabular data."""
-    if isinstance(data, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)):
-        return data
-    table = frame_to_table(data, schema)
-    if table is not None:
-        return table
-    kind = type(data).__name__
-    if hasattr(data, "__arrow_c_stream__"):
-        importer, exported = pa.RecordBatchReader.from_stream, data.__arrow_c_stream__()
-    elif hasattr(data, "__arrow_c_array__"):
-        importer, exported = pa.record_batch, data.__arrow_c_array__()
-    else:
-        raise InvalidDataError(
-            f"cannot write {kind}: give a pyarrow Table, RecordBatch or "
-            "RecordBatchReader, or an object with __arrow_c_stream__ or __arrow_c_array__ "
-            "(a Polars or pandas DataFrame, a DuckDB relation)"
-        )
-    try:
-        return importer(_Exported(exported))
-    except pa.ArrowInvalid as error:
-        raise InvalidDataError(f"cannot write {kind}: it is not a table ({error})") from error
-
-
-def _batches(data: pa.Table | pa.RecordBatch | pa.RecordBatchReader) -> Iterable[pa.RecordBatch]:
-    batches: Iterable[pa.RecordBatch]
-    if isinstance(data, pa.RecordBatch):
-        batches = [data]
-    elif isinstance(data, pa.Table):
-        batches = data.to_batches()
-    else:
-        batches = data
-    return batches
 
 
 class MosaicWriter:
@@ -241,7 +191,7 @@ class MosaicWriter:
         """
         self._check_open()
         with _Aborting(self):
-            for batch in _batches(_open_data(data, self._schema)):
+            for batch in batches_of(open_data(data, self._schema)):
                 self._append(batch)
 
     def end_row_group(self) -> None:
@@ -506,7 +456,7 @@ def write_table(
     >>> table = pa.table({"city": ["Oslo", "Rome"], "temp": [3, 17]})
     >>> pymosaic.write_table(table, "cities.mosaic", compression_level=9, statistics=["temp"])
     """
-    data = _open_data(table)
+    data = open_data(table)
     with MosaicWriter(
         where,
         data.schema,

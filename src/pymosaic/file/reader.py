@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from pymosaic.arrow.statistics import ColumnStatistics, make_statistics
 from pymosaic.errors import (
     CorruptFileError,
     InvalidOptionError,
@@ -23,6 +24,9 @@ from pymosaic.errors import (
     located,
     printable,
 )
+from pymosaic.file.metadata import FileMetadata
+from pymosaic.file.projection import Positions, resolve_columns
+from pymosaic.file.row_group_reader import FileParts, RowGroupReader, Selection
 from pymosaic.format import row_group_index, schema_block
 from pymosaic.format.footer import FOOTER_SIZE, Footer
 from pymosaic.io import Source, SourceLike, open_source
@@ -30,10 +34,6 @@ from pymosaic.kernels.arrow_export import MemoryBudget
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
-from pymosaic.metadata import FileMetadata
-from pymosaic.projection import Positions, resolve_columns
-from pymosaic.row_group_reader import FileParts, RowGroupReader, Selection
-from pymosaic.statistics import ColumnStatistics, make_statistics
 
 if TYPE_CHECKING:
     from pymosaic.filters.row_filter import Filter

@@ -17,6 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
+from pymosaic.file.plan import BucketPlan, plan_row_group
+from pymosaic.file.projection import Positions
 from pymosaic.format.block import decompress, has_checksum
 from pymosaic.format.varint import decode_varint
 from pymosaic.kernels.arrow_export import BatchExport, MemoryBudget, OutputArena, export_schema
@@ -24,8 +26,6 @@ from pymosaic.kernels.bucket_decoder import BucketDecoder
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.row_group_index import RowGroupIndex
 from pymosaic.limits import Limits
-from pymosaic.plan import BucketPlan, plan_row_group
-from pymosaic.projection import Positions
 from pymosaic.threads import num_threads, ordered_map, split_evenly
 
 __all__ = ["BucketLoader", "FileParts", "RowGroupReader", "Selection"]

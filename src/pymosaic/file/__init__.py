@@ -1,0 +1,1 @@
+"""One file: opening, planning, reading, writing, describing and verifying it."""

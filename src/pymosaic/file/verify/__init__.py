@@ -1,0 +1,1 @@
+"""Verification of a whole file: its ends, its index, its buckets."""
