@@ -11,7 +11,9 @@ import pytest
 
 import pymosaic
 from pymosaic.lance import LanceFile, write_table
+from pymosaic.pages.messages import Layer
 from pymosaic.pages.summary import summarize
+from tests.lance.peer import peer_read
 
 NUMBERS = pa.table({"n": range(1000)})
 
@@ -86,6 +88,17 @@ def test_a_packed_struct_takes_numbers_without_nulls(column: pa.Array, match: st
         (pa.array([None, {}], pa.struct([])), "without fields cannot be null"),
         (pa.array([b""], pa.binary(0)), "Lance has no type for"),
         (pa.array([[]], pa.list_(pa.int8(), 0)), "Lance has no type for"),
+        *(
+            (pa.nulls(2, pa.dictionary(pa.int8(), value_type)), "Lance has no dictionaries of")
+            for value_type in (
+                pa.timestamp("us"),
+                pa.date32(),
+                pa.time64("ns"),
+                pa.duration("s"),
+                pa.decimal128(9, 2),
+                pa.binary(3),
+            )
+        ),
         (pa.nulls(0, pa.binary(1 << 28)), "column 'n': values of .* wider than 268435455 bytes"),
         (pa.array([[{"a": 1}]], pa.list_(pa.struct([("a", pa.int8())]), 1)), "Lance has no type"),
     ],
@@ -217,3 +230,37 @@ def test_matrices_in_lists_that_hide_values_are_written_as_what_they_show(
     assert file.read()["c"].to_pylist() == table["c"].to_pylist()
     rows = [20, 3, 4, 11]
     assert file.take(rows)["c"].to_pylist() == [table["c"].to_pylist()[row] for row in rows]
+
+
+def nulls_that_hide_lists() -> pa.Array:
+    """Structs of which some are null above lists of every kind."""
+    lists = pa.array([[1, 2], [], None, [3], [None], [4, 5], [], [6]] * 5)
+    is_null = pa.array([row >= 12 and row % 3 == 0 for row in range(40)])
+    return pa.StructArray.from_arrays([lists, pa.array(range(40))], ["l", "n"], mask=is_null)
+
+
+@pytest.mark.parametrize("page_bytes", [100, 300, 8 << 20])
+def test_nulls_above_lists_are_read_by_pylance_however_they_fall_into_pages(
+    page_bytes: int, tmp_path: Path
+) -> None:
+    structs = nulls_that_hide_lists()
+    in_lists = pa.ListArray.from_arrays(
+        pa.array(range(0, 41, 2)), structs, mask=pa.array([row % 4 == 1 for row in range(20)])
+    )
+    for number, column in enumerate((structs, in_lists)):
+        table = pa.table({"c": column})
+        path = tmp_path / f"{number}.lance"
+        write_table(table, path, page_bytes=page_bytes)
+        assert peer_read(path).equals(table)
+        assert LanceFile(path).read().equals(table)
+
+
+def test_nulls_that_are_hidden_make_no_levels() -> None:
+    values = pa.array([1, None, 3, None, None, 6])
+    lists = pa.ListArray.from_arrays(
+        pa.array([0, 1, 2, 3, 5, 6]), values, mask=pa.array([False, True, False, True, False])
+    )
+    buffer = io.BytesIO()
+    write_table(pa.table({"c": lists}), buffer)
+    page = LanceFile(buffer.getvalue()).pages("c")[0]
+    assert page.layout.layers == (Layer.ALL_VALID_ITEM, Layer.NULLABLE_LIST)

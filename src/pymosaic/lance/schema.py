@@ -240,6 +240,11 @@ def _logical_type(name: str, data_type: pa.DataType) -> str:
         _checked_width(data_type, name)
         return f"fixed_size_list:{_logical_type(name, inner)}:{data_type.list_size}"
     if types.is_dictionary(data_type):
+        if ":" in _logical_type(name, data_type.value_type):
+            raise UnsupportedFeatureError(
+                f"column {name!r}: Lance has no dictionaries of {data_type.value_type}; cast it to "
+                f"{data_type.value_type}"
+            )
         value = _logical_type(name, data_type.value_type)
         index = _logical_type(name, data_type.index_type)
         return f"dict:{value}:{index}:{'true' if data_type.ordered else 'false'}"

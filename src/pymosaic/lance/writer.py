@@ -205,7 +205,7 @@ class _FileWriter:
         for start in range(0, num_rows, rows_per_page):
             piece = column.slice(start, rows_per_page)
             array = _one_array(piece)
-            for number, leaf in enumerate(flatten(node, array)):
+            for number, leaf in enumerate(flatten(node, array, rows_per_page < num_rows)):
                 pages[number].append(
                     self._write_page(leaf, choices[number], names[number], len(array), start)
                 )

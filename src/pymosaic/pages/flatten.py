@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,13 @@ from pymosaic.pages.nesting import FieldNode, is_list_like
 __all__ = ["FlatLeaf", "array_to_block", "flatten"]
 
 _NO_BITS = np.empty(0, np.uint8)
+# By whether there are null ones, and empty ones.
+_LIST_KINDS = {
+    (False, False): Layer.ALL_VALID_LIST,
+    (True, False): Layer.NULLABLE_LIST,
+    (False, True): Layer.EMPTYABLE_LIST,
+    (True, True): Layer.NULL_AND_EMPTY_LIST,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +72,19 @@ class _Layer:
     offsets: npt.NDArray[Any] | None
 
 
-def flatten(node: FieldNode, array: pa.Array) -> list[FlatLeaf]:
-    """Take an array apart, a leaf at a time in the order of their columns."""
-    leaves: list[FlatLeaf] = []
-    _descend(node, array, [], leaves)
-    return leaves
+def flatten(node: FieldNode, array: pa.Array, is_part: bool = False) -> list[FlatLeaf]:
+    """Take an array apart, a leaf at a time in the order of their columns.
+
+    Parameters
+    ----------
+    node : FieldNode
+        What the array is.
+    array : pyarrow.Array
+        What becomes one page of each leaf.
+    is_part : bool
+        Whether there are other pages.
+    """
+    return [_flat_leaf(values, above, is_part) for values, above in _descend(node, array, [])]
 
 
 def _validity(array: pa.Array) -> tuple[Bytes, int]:
@@ -79,18 +94,21 @@ def _validity(array: pa.Array) -> tuple[Bytes, int]:
     return np.frombuffer(buffer, np.uint8), array.offset
 
 
-def _descend(node: FieldNode, array: pa.Array, above: list[_Layer], leaves: list[FlatLeaf]) -> None:
+def _descend(
+    node: FieldNode, array: pa.Array, above: list[_Layer]
+) -> Iterator[tuple[pa.Array, list[_Layer]]]:
+    """Leaves, with the layers above each."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if not node.children:
-        leaves.append(_leaf(array, above))
+        yield array, above
         return
     validity, first_bit = _validity(array)
     if not is_list_like(array.type):
         kind = Layer.NULLABLE_ITEM if len(validity) else Layer.ALL_VALID_ITEM
         layer = _Layer(kind, validity, first_bit, None)
         for number, child in enumerate(node.children):
-            _descend(child, array.field(number), [*above, layer], leaves)
+            yield from _descend(child, array.field(number), [*above, layer])
         return
     offsets = array.offsets.to_numpy()
     base = int(offsets[0]) if len(offsets) else 0
@@ -100,42 +118,38 @@ def _descend(node: FieldNode, array: pa.Array, above: list[_Layer], leaves: list
     if len(validity) and has_empty:
         bits = np.unpackbits(validity, count=first_bit + len(array), bitorder="little")[first_bit:]
         has_empty = bool(((lengths == 0) & (bits == 1)).any())
-    kind = {
-        (False, False): Layer.ALL_VALID_LIST,
-        (True, False): Layer.NULLABLE_LIST,
-        (False, True): Layer.EMPTYABLE_LIST,
-        (True, True): Layer.NULL_AND_EMPTY_LIST,
-    }[bool(len(validity)), has_empty]
+    kind = _LIST_KINDS[bool(len(validity)), has_empty]
     layer = _Layer(kind, validity, first_bit, offsets)
     if pa.types.is_map(array.type):
         values = pa.StructArray.from_arrays([array.keys, array.items], fields=[*_entries(array)])
     else:
         values = array.values
     values = values.slice(base, int(offsets[-1]) if len(offsets) else 0)
-    _descend(node.children[0], values, [*above, layer], leaves)
+    yield from _descend(node.children[0], values, [*above, layer])
 
 
 def _entries(array: pa.Array) -> list[pa.Field]:
     return [array.type.key_field, array.type.item_field]
 
 
-def _leaf(array: pa.Array, above: Sequence[_Layer]) -> FlatLeaf:
+def _flat_leaf(array: pa.Array, above: Sequence[_Layer], is_part: bool) -> FlatLeaf:
     validity, first_bit = _validity(array)
     if pa.types.is_null(array.type):
         validity, first_bit = np.zeros((len(array) + 7) // 8, np.uint8), 0
     kind = Layer.NULLABLE_ITEM if len(validity) else Layer.ALL_VALID_ITEM
     path = [*above, _Layer(kind, validity, first_bit, None)]
-    layers = tuple(int(layer.kind) for layer in reversed(path))
-    if set(layers) == {Layer.ALL_VALID_ITEM}:
+    if all(layer.kind is Layer.ALL_VALID_ITEM for layer in path):
+        layers = (int(Layer.ALL_VALID_ITEM),) * len(path)
         return FlatLeaf(layers, Levels(None, None), len(array), array)
-    return _with_levels(array, path, layers)
+    return _with_levels(array, path, is_part)
 
 
-def _with_levels(array: pa.Array, path: Sequence[_Layer], layers: tuple[int, ...]) -> FlatLeaf:
+def _with_levels(array: pa.Array, path: Sequence[_Layer], is_part: bool) -> FlatLeaf:
     # Structs have as many entries as what is in them, down to the first list.
     outer_lists = [layer.offsets for layer in path if layer.offsets is not None]
     num_rows = len(outer_lists[0]) - 1 if outer_lists else len(array)
-    numbers = _def_numbers(path)
+    kinds = [layer.kind for layer in path]
+    numbers = _def_numbers(kinds)
     list_number = sum(layer.offsets is not None for layer in path)
     rep: LevelArray = np.full(num_rows, list_number, np.uint16)
     definition: LevelArray = np.zeros(num_rows, np.uint16)
@@ -165,22 +179,71 @@ def _with_levels(array: pa.Array, path: Sequence[_Layer], layers: tuple[int, ...
             new_slots,
         )
         rep, definition, slots = new_rep, new_def, new_slots
+    shown = _shown_kinds(path, numbers, definition, is_part)
+    if shown != kinds:
+        kinds, old = shown, numbers
+        numbers = _def_numbers(kinds)
+        definition = _renumber(definition, old, numbers)
     has_levels = any(number != (0, 0) for number in numbers)
     values = _visible(array, slots) if has_lists else array
     levels = Levels(rep if has_lists else None, definition if has_levels else None)
+    layers = tuple(int(kind) for kind in reversed(kinds))
     return FlatLeaf(layers, levels, len(slots), values)
 
 
-def _def_numbers(path: Sequence[_Layer]) -> list[tuple[int, int]]:
+def _shown_kinds(
+    path: Sequence[_Layer],
+    numbers: list[tuple[int, int]],
+    definition: LevelArray,
+    is_part: bool,
+) -> list[Layer]:
+    """Kinds of layers by what items show, not by what nulls hide, outermost first.
+
+    pylance counts on two things more. A list below a struct that may be null is null together with
+    it, and thus may be null itself. And structs above lists may be null in all pages of a column or
+    in none, so that they may be in all where there are several.
+    """
+    used = np.zeros(1 + max(max(pair) for pair in numbers), np.bool_)
+    used[definition] = True
+    used[0] = False
+    kinds = []
+    below_null_struct = False
+    lists_left = sum(layer.offsets is not None for layer in path)
+    for layer, (null_level, empty_level) in zip(path, numbers, strict=True):
+        has_null, has_empty = bool(used[null_level]), bool(used[empty_level])
+        if layer.offsets is None:
+            has_null |= is_part and lists_left > 0
+            kinds.append(Layer.NULLABLE_ITEM if has_null else Layer.ALL_VALID_ITEM)
+            below_null_struct |= has_null
+        else:
+            kinds.append(_LIST_KINDS[has_null or below_null_struct, has_empty])
+            below_null_struct = False
+            lists_left -= 1
+    return kinds
+
+
+def _renumber(
+    definition: LevelArray, old: list[tuple[int, int]], new: list[tuple[int, int]]
+) -> LevelArray:
+    """The same levels by other numbers."""
+    table = np.zeros(1 + max(max(pair) for pair in old), np.uint16)
+    for old_pair, new_pair in zip(old, new, strict=True):
+        for old_level, new_level in zip(old_pair, new_pair, strict=True):
+            if old_level:
+                table[old_level] = new_level
+    return table[definition]
+
+
+def _def_numbers(kinds: Sequence[Layer]) -> list[tuple[int, int]]:
     """Levels for null and for empty of each layer, outermost first."""
     number = 0
     result: list[tuple[int, int]] = []
-    for layer in reversed(path):
+    for kind in reversed(kinds):
         null_level = empty_level = 0
-        if layer.kind in (Layer.NULLABLE_ITEM, Layer.NULLABLE_LIST, Layer.NULL_AND_EMPTY_LIST):
+        if kind in (Layer.NULLABLE_ITEM, Layer.NULLABLE_LIST, Layer.NULL_AND_EMPTY_LIST):
             number += 1
             null_level = number
-        if layer.kind in (Layer.EMPTYABLE_LIST, Layer.NULL_AND_EMPTY_LIST):
+        if kind in (Layer.EMPTYABLE_LIST, Layer.NULL_AND_EMPTY_LIST):
             number += 1
             empty_level = number
         result.append((null_level, empty_level))
