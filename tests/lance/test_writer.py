@@ -72,6 +72,7 @@ def test_a_leaf_can_be_forced_by_its_path() -> None:
     ("column", "match"),
     [
         (pa.array([{"a": 1, "b": "x"}]), "fields must be numbers"),
+        (pa.array([{"a": 1, "b": [2]}]), r"list<item: int64> cannot be stored in one column"),
         (pa.array([{"a": 1, "b": None}], pa.struct([("a", pa.int8()), ("b", pa.int8())])), "nulls"),
     ],
 )

@@ -79,10 +79,10 @@ def _number(text: str, logical_type: str) -> int:
 
 
 def _value_bits(data_type: pa.DataType) -> int:
-    """Bits of one value, what is of variable width not counted."""
+    """Bits of one value; that of no or of variable width counts as one."""
     if pa.types.is_fixed_size_list(data_type):
         return int(data_type.list_size) * _value_bits(data_type.value_type)
-    return fixed_bits(data_type) or 0
+    return fixed_bits(data_type) or 1
 
 
 def _checked_width(data_type: pa.DataType, column: str | None = None) -> pa.DataType:

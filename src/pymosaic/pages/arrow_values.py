@@ -25,6 +25,8 @@ __all__ = ["block_to_array", "null_array"]
 
 _MAX_OFFSET = (1 << 31) - 1
 _ALIGNMENT = 8
+# Types of which not every number is a value: digits, times of day, whole days.
+_CHECKED = (pa.types.is_decimal, pa.types.is_time, pa.types.is_date64)
 
 
 def _buffer(data: Any) -> pa.Buffer:
@@ -41,17 +43,18 @@ def null_array(count: int, data_type: pa.DataType, memory: Memory) -> pa.Array:
     if pa.types.is_struct(data_type) and data_type.num_fields == 0:
         # A struct without fields has no values to store, and is never null.
         return pa.Array.from_buffers(data_type, count, [None])
-    memory.charge(count * max(1, _bit_width(data_type) // 8 + 1))
+    memory.charge(count * (_null_bits(data_type) // 8 + 1))
     return pa.nulls(count, data_type)
 
 
-def _bit_width(data_type: pa.DataType) -> int:
+def _null_bits(data_type: pa.DataType) -> int:
+    """Bits that a null takes, those of bitmaps included."""
     if pa.types.is_fixed_size_list(data_type):
-        return int(data_type.list_size) * _bit_width(data_type.value_type)
+        return 1 + int(data_type.list_size) * _null_bits(data_type.value_type)
     if pa.types.is_struct(data_type):
-        return sum(_bit_width(field.type) for field in data_type)
+        return 1 + sum(_null_bits(field.type) for field in data_type)
     bits = fixed_bits(data_type)
-    return 64 if bits is None else bits
+    return 1 + (64 if bits is None else bits)
 
 
 def block_to_array(
@@ -114,7 +117,7 @@ def _fixed(
     if fixed_bits(data_type) != block.bits or pa.types.is_nested(data_type):
         raise _refuse(block, data_type)
     array = pa.Array.from_buffers(data_type, block.count, [bitmap, _buffer(block.data)], null_count)
-    if pa.types.is_decimal(data_type) or pa.types.is_time(data_type):
+    if any(kind(data_type) for kind in _CHECKED):
         _check_values(array)
     return array
 

@@ -131,7 +131,8 @@ class Chunks:
 
     @staticmethod
     def single(data: Bytes, count: int) -> Chunks:
-        """One buffer as one chunk."""
+        """One buffer as one chunk; its count may come from a file as it stands there."""
+        corrupt_unless(count < 1 << 62, f"{count} values", "block")
         return Chunks(
             data,
             np.zeros((1, 1), np.int64),

@@ -323,7 +323,8 @@ def _bits(array: pa.Array) -> Bytes:
 
 def _fixed(array: pa.Array) -> FixedBlock:
     bits = fixed_bits(array.type)
-    assert bits is not None
+    if bits is None:
+        raise UnsupportedFeatureError(f"{array.type} cannot be stored in one column with others")
     width = bits // 8
     start = array.offset * width
     data = np.frombuffer(array.buffers()[1], np.uint8)[start : start + len(array) * width]

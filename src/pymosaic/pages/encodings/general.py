@@ -97,6 +97,8 @@ def decompress(encoding: General, content: memoryview, memory: Memory) -> Bytes:
 
 
 def _decompress_first(encoding: General, chunks: Chunks, decoder: Decoder) -> Chunks:
+    # Told before bytes are taken for compressed ones.
+    corrupt_unless(encoding.values is not None, "an encoding is missing", "General")
     corrupt_unless(chunks.num_buffers >= 1, "nothing to decompress", "General")
     view = _view(chunks.data)
     pieces = [
@@ -130,6 +132,7 @@ def decode_values(encoding: General, block: Block, decoder: Decoder) -> Block:
     if not isinstance(block, VariableBlock):
         kind = "fixed" if isinstance(block, FixedBlock) else "other"
         raise UnsupportedFeatureError(f"compressed values of {kind} width", structure="General")
+    corrupt_unless(encoding.values is not None, "an encoding is missing", "General")
     view, offsets = _view(block.data), block.offsets.tolist()
     pieces = [
         decompress(encoding, view[start:end], decoder.memory)
