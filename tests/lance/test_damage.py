@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -277,3 +278,62 @@ def test_nulls_without_width_are_charged_with_their_bitmaps(inner: str) -> None:
     logical_type = f"fixed_size_list:{inner}:999999999"
     data = forge_file(logical_type, 1, AllNullLayout(layers=(Layer.NULLABLE_ITEM,)))
     refused_by_all(data, pymosaic.LimitExceededError, "max_row_group_bytes")
+
+
+def full_zip_numbers(num_items: int) -> FullZipLayout:
+    return FullZipLayout(
+        bits_per_value=64,
+        num_items=num_items,
+        num_visible_items=num_items,
+        value_compression=Flat(bits_per_value=64),
+        layers=(Layer.ALL_VALID_ITEM,),
+    )
+
+
+@pytest.mark.parametrize(
+    ("num_items", "num_rows", "num_values"), [(9, 8, 8), (7, 8, 8), (9, 9, 8), (8, 8, 9)]
+)
+def test_items_rows_and_bytes_of_a_full_zip_page_agree(
+    num_items: int, num_rows: int, num_values: int
+) -> None:
+    good = forge_file("int64", 8, full_zip_numbers(8), [bytes(64)])
+    assert read_everything(good)
+    layout = full_zip_numbers(num_items)
+    data = forge_file("int64", num_rows, layout, [bytes(8 * num_values)])
+    # One row is taken by its range, most of them by reading the page.
+    refused_by_all(data, pymosaic.CorruptFileError, "items|rows")
+    with pytest.raises(pymosaic.CorruptFileError, match=r"items|rows"):
+        LanceFile(data).take([0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("depth", [0, 2])
+def test_a_repetition_index_of_another_depth_is_refused_however_it_is_read(depth: int) -> None:
+    table = pa.table({"c": [[1, 2], [3]]})
+    with LanceFile(small_file(table)) as file:
+        page = file.pages("c")[0]
+        buffers = file._source.read_ranges(
+            list(zip(page.buffer_offsets, page.buffer_sizes, strict=True))
+        )
+    assert isinstance(page.layout, MiniBlockLayout)
+    fields = [
+        Field(name="c", parent_id=-1, logical_type="list", nullable=True),
+        Field(name="item", id=1, logical_type="int64", nullable=True),
+    ]
+    contents = [bytes(buffer) for buffer in buffers]
+    assert LanceFile(forge_file(fields, 2, page.layout, contents)).read().equals(table)
+    layout = replace(page.layout, repetition_index_depth=depth)
+    data = forge_file(fields, 2, layout, contents)
+    refused_by_all(data, pymosaic.UnsupportedFeatureError, f"index of depth {depth}")
+
+
+def test_rows_of_a_constant_page_are_counted_also_when_some_are_taken() -> None:
+    layout = AllNullLayout(layers=(Layer.NULLABLE_ITEM, Layer.NULLABLE_LIST))
+    fields = [
+        Field(name="c", parent_id=-1, logical_type="list", nullable=True),
+        Field(name="item", id=1, logical_type="int64", nullable=True),
+    ]
+    levels = [struct.pack("<2H", 1, 1), struct.pack("<2H", 2, 2)]
+    assert LanceFile(forge_file(fields, 2, layout, levels)).take([1])["c"].to_pylist() == [None]
+    refused_by_all(
+        forge_file(fields, 3, layout, levels), pymosaic.CorruptFileError, "2 rows, not 3"
+    )

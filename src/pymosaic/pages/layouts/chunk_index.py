@@ -17,7 +17,7 @@ from pymosaic.pages.blocks import Integers, corrupt_unless
 from pymosaic.pages.layouts.page import PageInput
 from pymosaic.pages.messages import MiniBlockLayout
 
-__all__ = ["CHUNKS_BUFFER", "ChunkIndex", "Selection", "parse_chunk_index"]
+__all__ = ["CHUNKS_BUFFER", "ChunkIndex", "Selection", "check_index_depth", "parse_chunk_index"]
 
 CHUNKS_BUFFER = 1
 # What a word can say of any chunk but the last, which holds no more either.
@@ -162,6 +162,15 @@ def parse_chunk_index(
     )
 
 
+def check_index_depth(layout: MiniBlockLayout) -> None:
+    """Raise unless a page with lists has an index of rows alone, as all versions write it."""
+    if layout.repetition_index_depth != 1:
+        raise UnsupportedFeatureError(
+            f"a repetition index of depth {layout.repetition_index_depth}",
+            structure="repetition index",
+        )
+
+
 def _parse_repetition(
     layout: MiniBlockLayout,
     contents: Sequence[memoryview],
@@ -171,11 +180,7 @@ def _parse_repetition(
     pages: Sequence[PageInput],
 ) -> tuple[Integers, npt.NDArray[np.bool_]]:
     """Rows that end in each chunk, and whether another one is open then."""
-    if layout.repetition_index_depth != 1:
-        raise UnsupportedFeatureError(
-            f"a repetition index of depth {layout.repetition_index_depth}",
-            structure="repetition index",
-        )
+    check_index_depth(layout)
     for content, chunks in zip(contents, num_chunks.tolist(), strict=True):
         corrupt_unless(len(content) == 16 * chunks, f"{len(content)} bytes", "repetition index")
     numbers = np.frombuffer(_join(contents), "<u8").reshape(-1, 2)

@@ -29,7 +29,7 @@ from pymosaic.pages.blocks import (
 )
 from pymosaic.pages.encodings import TreeDecoder
 from pymosaic.pages.encodings.constant import repeat
-from pymosaic.pages.layouts.page import Items, PageInput, Steps
+from pymosaic.pages.layouts.page import Items, PageInput, Steps, check_rows
 from pymosaic.pages.levels import LevelArray, Levels, Shape, shape_of
 from pymosaic.pages.messages import AllNullLayout, Encoding, Layer
 
@@ -105,7 +105,9 @@ def read(layout: AllNullLayout, page: PageInput, decoder: TreeDecoder) -> Steps[
     values = None
     if parts is not None:
         values = _repeated(parts, _count_visible(levels, shape, page.num_rows), decoder)
-    return Items(levels, num_items, values, page.rows)
+    items = Items(levels, num_items, values, page.rows)
+    check_rows(items, shape, page.num_rows)
+    return items
 
 
 def write(layers: tuple[int, ...], levels: Levels) -> tuple[AllNullLayout, list[Bytes]]:

@@ -35,7 +35,7 @@ from pymosaic.pages.kernels.full_zip import (
     zip_fixed,
     zip_variable,
 )
-from pymosaic.pages.layouts.page import Items, PageInput, Range, Steps
+from pymosaic.pages.layouts.page import Items, PageInput, Range, Steps, check_rows
 from pymosaic.pages.levels import Levels, Shape, shape_of
 from pymosaic.pages.messages import Encoding, FullZipLayout, VariablePackedStruct
 
@@ -52,7 +52,12 @@ def control_width(bits: int) -> int:
     return 0 if bits == 0 else 1 if bits <= 8 else 2 if bits <= 16 else 4
 
 
-def _check(layout: FullZipLayout, shape: Shape) -> None:
+def _check(layout: FullZipLayout, shape: Shape, num_rows: int) -> None:
+    corrupt_unless(
+        layout.num_items >= num_rows if shape.max_rep else layout.num_items == num_rows,
+        f"{layout.num_items} items for {num_rows} rows",
+        "full-zip page",
+    )
     corrupt_unless(
         layout.bits_rep <= 16 and layout.bits_def <= 16,
         "levels of more than 16 bits",
@@ -70,19 +75,24 @@ def _check(layout: FullZipLayout, shape: Shape) -> None:
 def read(layout: FullZipLayout, page: PageInput, decoder: TreeDecoder) -> Steps[Items]:
     """Read the wanted rows, or the first buffer as a whole."""
     shape = shape_of(layout.layers)
-    _check(layout, shape)
+    _check(layout, shape, page.num_rows)
     rows = page.rows
     if rows is None or len(rows) > page.num_rows // _MANY_ROWS:
         contents = yield [page.whole(_ITEMS)]
         items = _unzip(layout, shape, contents[0], layout.num_items, decoder)
+        corrupt_unless(
+            items.num_items == layout.num_items,
+            f"{items.num_items} items, not {layout.num_items}",
+            "full-zip page",
+        )
+        check_rows(items, shape, page.num_rows)
         return replace(items, rows=rows)
     if layout.bits_per_offset is None and not shape.max_rep:
         ranges = _fixed_ranges(layout, page, rows)
     else:
         ranges = yield from _indexed_ranges(page, rows)
     contents = yield ranges
-    items = _unzip(layout, shape, memoryview(b"".join(contents)), layout.num_items, decoder)
-    return items
+    return _unzip(layout, shape, memoryview(b"".join(contents)), len(rows), decoder)
 
 
 def _value_width(layout: FullZipLayout) -> int:

@@ -41,7 +41,12 @@ from pymosaic.pages.encodings import TreeDecoder, fsst, out_of_line_bitpacking
 from pymosaic.pages.encodings.dictionary import look_up
 from pymosaic.pages.encodings.encoded import ChunkBuffer, EncodedBlock, EncodedChunks
 from pymosaic.pages.kernels.chunks import gather, locate_buffers, scatter
-from pymosaic.pages.layouts.chunk_index import CHUNKS_BUFFER, ChunkIndex, parse_chunk_index
+from pymosaic.pages.layouts.chunk_index import (
+    CHUNKS_BUFFER,
+    ChunkIndex,
+    check_index_depth,
+    parse_chunk_index,
+)
 from pymosaic.pages.layouts.page import Items, PageInput, Range, Steps
 from pymosaic.pages.levels import LevelArray, Levels, Shape, shape_of
 from pymosaic.pages.messages import Encoding, Fsst, MiniBlockLayout
@@ -56,7 +61,9 @@ _PADDING = 0xFE
 
 
 def read(layout: MiniBlockLayout, page: PageInput, decoder: TreeDecoder) -> Steps[Items]:
-    """Read a page as a whole, for which no index is needed."""
+    """Read a page as a whole, for which no index is needed, though it must be one we know."""
+    if shape_of(layout.layers).max_rep:
+        check_index_depth(layout)
     wanted = [page.whole(_WORDS), page.whole(CHUNKS_BUFFER)]
     if layout.dictionary is not None:
         wanted.append(page.whole(_DICTIONARY))

@@ -10,11 +10,13 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-from pymosaic.errors import CorruptFileError
-from pymosaic.pages.blocks import Block, Integers
-from pymosaic.pages.levels import Levels
+import numpy as np
 
-__all__ = ["FILE", "Items", "PageInput", "Range", "Steps"]
+from pymosaic.errors import CorruptFileError
+from pymosaic.pages.blocks import Block, Integers, corrupt_unless
+from pymosaic.pages.levels import Levels, Shape
+
+__all__ = ["FILE", "Items", "PageInput", "Range", "Steps", "check_rows"]
 
 _Result = TypeVar("_Result")
 
@@ -61,3 +63,11 @@ class Items:
     num_items: int
     values: Block | None
     rows: Integers | None = None
+
+
+def check_rows(items: Items, shape: Shape, num_rows: int) -> None:
+    """Raise unless the items of a whole page make its rows, whichever of them are wanted."""
+    found = items.num_items
+    if items.levels.repetition is not None:
+        found = int(np.count_nonzero(items.levels.repetition == shape.max_rep))
+    corrupt_unless(found == num_rows, f"{found} rows, not {num_rows}", "page")
