@@ -40,7 +40,8 @@ def main() -> None:
     planned = max((int(each[6:]) for each in options if each.startswith("-runs=")), default=0)
     bridge = _load_bridge()
     with atheris.instrument_imports(include=["pymosaic"], enable_loader_override=False):
-        import pymosaic.filters.tuples  # noqa: F401  (it brings in all the rest)
+        import pymosaic.filters.tuples
+        import pymosaic.lance  # noqa: F401
     from tests.fuzz.mutation import cross, mutate
     from tests.fuzz.targets import TARGETS
 

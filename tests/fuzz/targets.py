@@ -10,10 +10,14 @@ import io
 from collections.abc import Callable
 
 import pyarrow as pa
+import pyarrow.ipc
 
 import pymosaic
+from pymosaic.lance import LanceFile
+from pymosaic.pages.summary import summarize
 from tests.equality import assert_identical, assert_same_values
 from tests.fuzz.arrow_data import make_job
+from tests.fuzz.lance_recipe import assemble_lance
 from tests.fuzz.recipe import assemble
 from tests.oracle import decode
 
@@ -157,8 +161,69 @@ def fuzz_write(data: bytes) -> str:
     return ACCEPTED
 
 
+def fuzz_lance(recipe: bytes) -> str:
+    """Open a Lance file and read it whole, column by column, by rows and in batches."""
+    try:
+        file = LanceFile(assemble_lance(recipe), limits=LIMITS)
+    except pymosaic.MosaicError as error:
+        return _refused(error)
+    with file:
+        outcomes = {_tried(read, file) for read in _LANCE_READS}
+    return REFUSED if REFUSED in outcomes else ACCEPTED
+
+
+def _tried(read: Callable[[LanceFile], None], file: LanceFile) -> str:
+    try:
+        read(file)
+    except pymosaic.MosaicError as error:
+        return _refused(error)
+    return ACCEPTED
+
+
+def _look_at_pages(file: LanceFile) -> None:
+    assert len(file.schema) == len(file.column_names)
+    assert repr(file)
+    for name in file.column_names[:_COLUMNS_ALONE]:
+        for leaf in range(min(len(file.leaves(name)), _COLUMNS_ALONE)):
+            for page in file.pages(name, leaf):
+                assert summarize(page.layout)
+
+
+def _read_whole(file: LanceFile) -> None:
+    table = file.read()
+    table.validate(full=True)
+    assert table.num_rows == file.num_rows
+    for name in file.column_names[:_COLUMNS_ALONE]:
+        assert _as_stream(file.read([name])) == _as_stream(table.select([name]))
+
+
+def _as_stream(table: pa.Table) -> bytes:
+    """Bytes that are the same for the same values, also where they are not numbers."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def _take(file: LanceFile) -> None:
+    if file.num_rows:
+        rows = [0, file.num_rows // 2, file.num_rows - 1, file.num_rows // 3]
+        taken = file.take(rows)
+        taken.validate(full=True)
+        assert taken.num_rows == len(rows)
+
+
+def _iterate(file: LanceFile) -> None:
+    for batch, _ in zip(file.iter_batches(batch_size=1000), range(_ROW_GROUPS), strict=False):
+        batch.validate(full=True)
+
+
+_LANCE_READS = (_look_at_pages, _read_whole, _take, _iterate)
+
+
 TARGETS: dict[str, Callable[[bytes], str]] = {
     "open": fuzz_open,
     "read": fuzz_read,
     "write": fuzz_write,
+    "lance": fuzz_lance,
 }

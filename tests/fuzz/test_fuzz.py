@@ -11,14 +11,18 @@ from random import Random
 import pytest
 
 import pymosaic
+from pymosaic.lance import LanceFile
 from tests.conformance.fixtures import FIXTURES, Fixture
 from tests.equality import assert_identical
 from tests.fuzz import plain
 from tests.fuzz.arrow_data import make_job
+from tests.fuzz.lance_recipe import assemble_lance, take_lance_apart
 from tests.fuzz.mutation import cross, mutate, mutate_bytes
 from tests.fuzz.recipe import assemble, emit, parse, take_apart, whole
 from tests.fuzz.seeds import regressions, seeds
 from tests.fuzz.targets import ACCEPTED, REFUSED, TARGETS
+from tests.lance.golden_files import NAMES as GOLDEN_NAMES
+from tests.lance.golden_files import golden_bytes
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,11 +35,19 @@ def test_a_recipe_makes_the_file_that_was_taken_apart(fixture: Fixture) -> None:
     assert_identical(pymosaic.read_table(made), pymosaic.read_table(fixture.data))
 
 
+@pytest.mark.parametrize("name", GOLDEN_NAMES)
+def test_a_recipe_makes_the_lance_file_that_was_taken_apart(name: str) -> None:
+    data = golden_bytes(name)
+    made = LanceFile(assemble_lance(take_lance_apart(data))).read()
+    assert made.equals(LanceFile(data).read())
+
+
 def test_any_bytes_are_a_recipe() -> None:
     random = Random(3)
     for length in range(200):
         data = random.randbytes(length)
         assert isinstance(assemble(data), bytes)
+        assert isinstance(assemble_lance(data), bytes)
         assert parse(emit(parse(data))) == parse(data)
     assert assemble(whole(b"as it is")) == b"as it is"
 
@@ -74,7 +86,9 @@ def test_every_seed_and_everything_once_found_passes(target: str) -> None:
         assert TARGETS[target](path.read_bytes()) in (ACCEPTED, REFUSED)
 
 
-@pytest.mark.parametrize(("target", "runs"), [("open", 3_000), ("read", 1_500), ("write", 400)])
+@pytest.mark.parametrize(
+    ("target", "runs"), [("open", 3_000), ("read", 1_500), ("write", 400), ("lance", 600)]
+)
 def test_a_fixed_run_finds_nothing(target: str, runs: int, tmp_path: Path) -> None:
     def keep(data: bytes) -> Path:
         path = tmp_path / f"{target}-finding"
