@@ -2,7 +2,7 @@
 
 It makes a table of 10,000 columns in Parquet files, converts them on an embedded local Spark, reads
 one column and a group of columns through Spark, Polars, DuckDB and pyarrow from both formats, and
-draws the picture of one file. Run with ``make demo``; what it makes stays in ``build/demo``.
+draws the picture of one file. Run it with ``make demo``; the results stay in ``build/demo``.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ console = Console(highlight=False)
 
 
 def say(line: str) -> None:
-    """Tell how the demo goes on, with the seconds since it began."""
+    """Print a step of the demo, with the seconds since it started."""
     console.print(f"[dim]{time.perf_counter() - _STARTED:4.0f} s[/dim]  {line}")
 
 
 def column_name(index: int) -> str:
-    """Return the name of a column: place, machine, sensor and unit, about 80 bytes."""
+    """Return a column name of about 80 bytes: site, machine, sensor and unit."""
     site = _SITES[index % len(_SITES)]
     unit = _UNITS[index // 7 % len(_UNITS)]
     return (
@@ -55,7 +55,7 @@ def column_name(index: int) -> str:
 
 
 def wide_table(num_columns: int, num_rows: int, seed: int) -> pa.Table:
-    """Return one day: mostly readings, some states as text, the same in every run."""
+    """Return one day of data: mostly readings, some states as text; the same in every run."""
     random = np.random.default_rng(seed)
     states = pa.array([f"state_{number}" for number in range(40)])
     columns = [
@@ -77,10 +77,10 @@ def write_parquet(base: Path, num_columns: int, num_rows: int) -> None:
 
 
 def start_spark() -> Any:
-    """Return a local session that keeps to itself."""
+    """Return a local session without a web interface, that logs only errors."""
     from pyspark.sql import SparkSession
 
-    # What PySpark says of pandas does not concern the demo.
+    # PySpark's warnings about pandas do not matter here.
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
     spark = (
         SparkSession.builder.master("local[2]")
@@ -96,19 +96,19 @@ def start_spark() -> Any:
 
 
 def best_time(action: Callable[[], object]) -> tuple[float, object]:
-    """Return the shortest of several times in seconds, and the answer, the same each time."""
+    """Return the shortest of several times in seconds, and the answer, which must not vary."""
     times, answers = [], []
     for _ in range(REPEATS):
         start = time.perf_counter()
         answers.append(action())
         times.append(time.perf_counter() - start)
     if any(answer != answers[0] for answer in answers):
-        raise SystemExit("the same question was answered differently")
+        raise SystemExit("the same query gave different answers")
     return min(times), answers[0]
 
 
 def size_of(base: Path) -> int:
-    """Bytes of all files below a directory."""
+    """The total size of all files below a directory."""
     return sum(path.stat().st_size for path in base.rglob("*") if path.is_file())
 
 
@@ -118,7 +118,7 @@ Questions = dict[str, tuple[Callable[[], object], Callable[[], object]]]
 def questions(
     spark: Any, mosaic: str, parquet: str, one: str, prefix: str, group: list[str]
 ) -> Questions:
-    """The same questions to Mosaic and to Parquet, by who answers them."""
+    """The same queries on Mosaic and on Parquet, by engine."""
     from pyspark.sql import functions as sf
 
     def in_spark(format_name: str, path: str, columns: list[str]) -> object:
@@ -156,7 +156,7 @@ def main(directory: Path, num_columns: int, num_rows: int) -> None:
     """Run the pipeline in a directory, which is emptied first."""
     shutil.rmtree(directory, ignore_errors=True)
     mosaic, parquet = directory / "mosaic", directory / "parquet"
-    say(f"making {len(DAYS)} days of {num_columns:,} columns × {num_rows} rows, as Parquet")
+    say(f"generating {len(DAYS)} days of {num_columns:,} columns × {num_rows} rows as Parquet")
     write_parquet(parquet, num_columns, num_rows)
 
     say("starting an embedded Spark")
@@ -181,7 +181,7 @@ def main(directory: Path, num_columns: int, num_rows: int) -> None:
     result.add_row("size", *(f"{size / 1e6:.1f} MB" for size in sizes), f"{ratio:.1f}x")
     asked = questions(spark, str(mosaic), str(parquet), one, prefix, group)
     for label, (of_mosaic, of_parquet) in asked.items():
-        say(f"asking {label}")
+        say(f"querying {label}")
         seconds, answer = best_time(of_mosaic)
         others, expected = best_time(of_parquet)
         if answer != expected:
@@ -196,7 +196,7 @@ def main(directory: Path, num_columns: int, num_rows: int) -> None:
     console.print()
     console.print(result)
     console.print(
-        f"Every answer is the same from both. Datasets are opened anew; best of {REPEATS}.\n\n"
+        f"Both formats give the same answers. Datasets are reopened; best of {REPEATS}.\n\n"
         "Try next:\n"
         f"  open {picture} in a browser\n"
         f"  .venv/bin/pymosaic schema {mosaic}\n"

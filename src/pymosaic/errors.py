@@ -1,22 +1,22 @@
-"""The error tree: each class says whose fault it is.
+"""The error classes; each says whose fault the error is.
 
-====================== ==================== ==========================================
-class                  also a               whose fault
-====================== ==================== ==========================================
-CorruptFileError       ValueError           the file breaks the format
-UnsupportedFeatureError NotImplementedError the file or the data wants what we lack
-LimitExceededError     ValueError           the file (or data) is larger than ``Limits``
-ColumnNotFoundError    KeyError             the caller named a column that is not there
-InvalidDataError       ValueError           the caller's data does not fit the schema
-InvalidOptionError     ValueError           the caller gave an option a wrong value
-UnknownOptionError     TypeError            the caller gave an option that does not exist
-ClosedError      ValueError           the caller used a closed or aborted writer
-DatasetExistsError     FileExistsError      the caller asked for a new dataset where one is
-CommitConflictError    RuntimeError         another job has changed the dataset meanwhile
-DatasetError           ValueError           files do not fit together, or there are none
-====================== ==================== ==========================================
+======================= =================== ===================================================
+class                   also a              whose fault
+======================= =================== ===================================================
+CorruptFileError        ValueError          the file breaks the format
+UnsupportedFeatureError NotImplementedError the file or the data needs what is not supported
+LimitExceededError      ValueError          the file (or data) exceeds ``Limits``
+ColumnNotFoundError     KeyError            the caller named a column that does not exist
+InvalidDataError        ValueError          the caller's data does not fit the schema
+InvalidOptionError      ValueError          the caller gave an option an invalid value
+UnknownOptionError      TypeError           the caller gave an option that does not exist
+ClosedError             ValueError          the caller used a closed or aborted writer
+DatasetExistsError      FileExistsError     the caller asked for a new dataset where one exists
+CommitConflictError     RuntimeError        another job changed the dataset in the meantime
+DatasetError            ValueError          the files do not fit together, or there are none
+======================= =================== ===================================================
 
-I/O exceptions of the caller's own files and file systems are never wrapped.
+I/O exceptions from the caller's files and file systems are never wrapped.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ __all__ = [
 
 
 def printable(text: str) -> str:
-    r"""The text with everything escaped that could steer a terminal or hide in a log.
+    r"""Escape everything in a text that could control a terminal or hide in a log.
 
-    Column names, time zones and paths may hold anything.
+    Column names, time zones and paths may contain anything.
 
     Examples
     --------
@@ -58,9 +58,9 @@ def printable(text: str) -> str:
 
 
 class MosaicError(Exception):
-    """Base class of every error that pymosaic raises on its own account.
+    """Base class of all errors that pymosaic raises itself.
 
-    Its text never holds control characters, whatever the file or the caller put into names.
+    Messages never contain control characters, even if names in a file do.
     """
 
     def __str__(self) -> str:
@@ -68,7 +68,7 @@ class MosaicError(Exception):
 
 
 class _LocatedError(MosaicError):
-    """An error that knows its place: path, structure and byte offset inside the structure."""
+    """An error with a location: path, structure and byte offset inside the structure."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class _LocatedError(MosaicError):
         self.offset = offset
 
     def relocate(self, *, path: str | None = None, structure: str | None = None) -> None:
-        """Say more exactly where it was, once that is known."""
+        """Add details of the location as they become known."""
         self.path = self.path if path is None else path
         self.structure = self.structure if structure is None else structure
         self.args = (self.reason, self.path, self.structure, self.offset)
@@ -101,34 +101,34 @@ class _LocatedError(MosaicError):
 
 
 class CorruptFileError(_LocatedError, ValueError):
-    """The bytes are not a legal Mosaic file.
+    """The bytes are not a valid Mosaic file.
 
-    ``offset`` counts from the start of ``structure`` (after decompression, where it is compressed).
+    ``offset`` counts from the start of ``structure``, after decompression if it is compressed.
     """
 
 
 class UnsupportedFeatureError(_LocatedError, NotImplementedError):
-    """The file uses, or the data needs, something that pymosaic (or the format) does not offer."""
+    """The file uses, or the data needs, a feature that pymosaic or the format does not support."""
 
 
 class LimitExceededError(_LocatedError, ValueError):
-    """A declared or real size is above a cap in :class:`pymosaic.Limits`."""
+    """A declared or actual size exceeds a cap in :class:`pymosaic.Limits`."""
 
 
 class ColumnNotFoundError(MosaicError, KeyError):
     """A requested column name or pattern matches nothing."""
 
     def __str__(self) -> str:
-        # KeyError shows repr(args[0]); a sentence should read as one.
+        # KeyError shows repr(args[0]), which would quote the sentence.
         return printable(str(self.args[0])) if self.args else ""
 
 
 class InvalidDataError(MosaicError, ValueError):
-    """Data handed to a writer breaks the schema it was opened with, or cannot be stored exactly."""
+    """Data passed to a writer does not match its schema, or cannot be stored exactly."""
 
 
 class InvalidOptionError(MosaicError, ValueError):
-    """An option has a wrong type or value; the message names the option."""
+    """An option has an invalid type or value; the message names the option."""
 
 
 class UnknownOptionError(InvalidOptionError, TypeError):
@@ -136,24 +136,24 @@ class UnknownOptionError(InvalidOptionError, TypeError):
 
 
 class ClosedError(MosaicError, ValueError):
-    """The writer or file is closed, or a failed batch has aborted it."""
+    """The writer or file is closed, or was aborted after a failed batch."""
 
 
 class DatasetError(MosaicError, ValueError):
-    """Files do not make up one dataset: none, schemas or partitions that do not fit together."""
+    """The files do not form a dataset: none exist, or their schemas or partitions conflict."""
 
 
 class DatasetExistsError(MosaicError, FileExistsError):
-    """There is a dataset already where a new one was to be written."""
+    """A new dataset was to be written where one already exists."""
 
 
 class CommitConflictError(MosaicError, RuntimeError):
-    """Another job has changed, or is changing, the same files; nothing of this job is visible."""
+    """Another job has changed, or is changing, the same files; no output of this job is visible."""
 
 
 @contextmanager
 def located(path: str | None) -> Iterator[None]:
-    """Add ``path`` to errors raised inside that do not know theirs yet."""
+    """Add ``path`` to errors raised in the block that have none yet."""
     try:
         yield
     except _LocatedError as error:

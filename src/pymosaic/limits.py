@@ -1,4 +1,4 @@
-"""Every cap a hostile file is held to."""
+"""Caps that protect readers from hostile files."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pymosaic.errors import InvalidOptionError
 
 __all__ = ["MAX_NESTING_DEPTH", "Limits"]
 
-# Arrow itself takes 64 levels, of which a map is two.
+# Arrow itself allows 64 levels, and a map counts as two.
 MAX_NESTING_DEPTH = 30
-# Types are read by recursion, which the stack bounds.
+# Types are parsed recursively, so the stack is the bound.
 _DEEPEST_LIMIT = 1000
 
 _MIB = 1 << 20
@@ -19,9 +19,9 @@ _GIB = 1 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Caps on what a file may ask of the reader.
+    """Caps on the resources that a file may demand of the reader.
 
-    The defaults let every honest file pass; a file beyond them raises
+    Every honest file passes the defaults. A file that exceeds a cap raises
     :class:`pymosaic.LimitExceededError`, which names the limit to raise.
 
     Parameters
@@ -37,11 +37,11 @@ class Limits:
     max_names_bytes : int
         Total length of all column names after decoding.
     max_nesting_depth : int
-        Depth of ARRAY and MAP types; 1000 at most.
+        Depth of ARRAY and MAP types; at most 1000.
     max_row_group_bytes : int
-        Arrow memory that decoding one row group may take.
+        Arrow memory for decoding one row group.
     max_table_bytes : int
-        Arrow memory that reading a whole table may take.
+        Arrow memory for reading a whole table.
 
     Examples
     --------

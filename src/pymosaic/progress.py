@@ -1,9 +1,9 @@
-"""How long work tells how far it is: one callback, ``progress(done, total, unit)``.
+"""Progress reporting for long-running work: one callback, ``progress(done, total, unit)``.
 
-``done`` never falls, ``total`` is None where nobody knows it, ``unit`` is what is counted
-(``"rows"``, ``"bytes"``, ``"files"``). It is called on the thread that called the function, first
-with 0, and at last, if the work succeeds, with ``done == total``. What it raises ends the work like
-any other failure, so that a user interface can cancel.
+``done`` never decreases, ``total`` is None if it is unknown, and ``unit`` is what is counted
+(``"rows"``, ``"bytes"``, ``"files"``). The callback runs on the thread that called the function:
+first with 0 and last, if the work succeeds, with ``done == total``. An exception that it raises
+ends the work like any other failure, so that a user interface can cancel.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["Meter", "Progress"]
 
 
 class Progress(Protocol):
-    """Anything that can be called with how much is done, of how much, and of what.
+    """A progress callback, called with the amount done, the total, and the unit.
 
     Examples
     --------
@@ -28,11 +28,11 @@ class Progress(Protocol):
     """
 
     def __call__(self, done: int, total: int | None, unit: str, /) -> None:
-        """Hear how far the work is."""
+        """Receive the state of the work."""
 
 
 class Meter:
-    """Counts what is done and tells a callback, if there is one."""
+    """Counts the work done and reports it to a callback, if there is one."""
 
     def __init__(self, progress: Progress | None, total: int | None, unit: str) -> None:
         self._progress = progress
@@ -42,12 +42,12 @@ class Meter:
         self.add(0)
 
     def add(self, count: int) -> None:
-        """So much more is done."""
+        """Report that ``count`` more is done."""
         self.done += count
         if self._progress is not None:
             self._progress(self.done, self._total, self._unit)
 
     def finish(self) -> None:
-        """All is done, whatever the total was thought to be."""
+        """Report that everything is done, whatever the expected total was."""
         self._total = self.done
         self.add(0)

@@ -1,8 +1,8 @@
-"""Bounded thread pools: one for the work on buckets, one for reads from object stores.
+"""Bounded thread pools: one for work on buckets, one for reads from object stores.
 
-They stand on locks and queues that are written in C. Those of ``concurrent.futures`` and
-``threading.Thread`` are written in Python, where Ctrl-C at the wrong instruction leaves a lock
-locked, and the process waits for it forever, at the latest when it exits.
+They use locks and queues written in C. Those of ``concurrent.futures`` and ``threading.Thread`` are
+written in Python, where Ctrl-C at the wrong instruction leaves a lock locked, and the process then
+waits for it forever, at the latest when it exits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Result = TypeVar("_Result")
 
 
 class _Task(Generic[_Item, _Result]):
-    """One call of a function: begun once or cancelled, and waited for as often as one likes."""
+    """One call of a function: started once or cancelled, and waited for any number of times."""
 
     __slots__ = ("_claim", "_done", "_error", "_finished", "_function", "_item", "_result")
 
@@ -48,7 +48,7 @@ class _Task(Generic[_Item, _Result]):
         self._done.release()
 
     def _wait(self) -> None:
-        # Where an interrupt took the lock and lost it, the task is finished.
+        # If an interrupt acquired the lock and lost it, the task is finished.
         if not self._finished:
             self._done.acquire()
 
@@ -62,7 +62,7 @@ class _Task(Generic[_Item, _Result]):
             del self  # the error's traceback has this frame
 
     def cancel(self) -> None:
-        """See that it never begins or, if it has, wait for its end."""
+        """Make sure that it never starts or, if it has started, wait until it ends."""
         if self._claim.acquire(blocking=False):
             self._finished = True
         else:
@@ -79,7 +79,7 @@ def _work(tasks: SimpleQueue[_Task[Any, Any] | None], name: str) -> None:
 class _Pool:
     """Threads that take tasks from a queue; ``size`` is how many could be started.
 
-    They end when nobody has the pool any more.
+    They end when the pool is no longer referenced.
     """
 
     def __init__(self, name: str, wanted: int) -> None:
@@ -91,7 +91,7 @@ class _Pool:
                 _thread.start_new_thread(_work, (self._tasks, f"{name}_{number}"))
                 self.size += 1
         except RuntimeError:
-            pass  # the system has no more, or the interpreter is shutting down
+            pass  # the system has no more threads, or the interpreter is shutting down
 
     def put(self, task: _Task[Any, Any]) -> None:
         self._tasks.put(task)
@@ -116,7 +116,7 @@ os.register_at_fork(after_in_child=_forget_pools)
 
 
 def num_threads() -> int:
-    """Threads that work at once: as many as Arrow uses (``pyarrow.set_cpu_count``)."""
+    """The number of worker threads: as many as Arrow uses (``pyarrow.set_cpu_count``)."""
     return max(1, int(pa.cpu_count()))
 
 
@@ -131,9 +131,10 @@ def _pool(name: str, wanted: int) -> _Pool:
 def ordered_map(
     function: Callable[[_Item], _Result], items: Iterable[_Item], use_threads: bool
 ) -> Iterator[_Result]:
-    """Results in the order of the items, with at most a few of them under way or waiting.
+    """Results in the order of the items, with only a few in progress or waiting.
 
-    An exception, or leaving the loop early, cancels what has not started and waits for what has.
+    An exception, or leaving the loop early, cancels calls that have not started and waits for
+    those that have.
     """
     threads = num_threads() if use_threads else 1
     return _map("pymosaic", threads, 2 * threads, function, items)
@@ -142,7 +143,7 @@ def ordered_map(
 def read_map(
     function: Callable[[_Item], _Result], items: Sequence[_Item], at_once: int
 ) -> list[_Result]:
-    """Results in the order of the items, so many of which are waited for at once."""
+    """Results in the order of the items, with several reads in progress at once."""
     threads = 1 if len(items) <= 1 else at_once
     return list(_map("pymosaic-read", threads, at_once - 1, function, items))
 
@@ -182,7 +183,7 @@ def _map(
 def split_evenly(
     items: Sequence[_Item], weights: Sequence[int], parts: int
 ) -> list[Sequence[_Item]]:
-    """Cut a sequence into at most ``parts`` runs of about the same weight."""
+    """Split a sequence into at most ``parts`` runs of about equal weight."""
     share = max(1, -(-sum(weights) // max(1, parts)))
     runs: list[Sequence[_Item]] = []
     start = weight = 0

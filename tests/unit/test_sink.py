@@ -336,7 +336,7 @@ class TestRefusals:
             open_sink(where)
 
     def test_a_file_system_goes_with_a_path_only(self):
-        with pytest.raises(TypeError, match="filesystem= goes with a path, not with BytesIO"):
+        with pytest.raises(TypeError, match="filesystem= requires a path, not BytesIO"):
             open_sink(io.BytesIO(), fs.LocalFileSystem())
 
     def test_an_unknown_scheme_is_named(self):
@@ -383,7 +383,7 @@ class TestLifeCycle:
         assert sink.position == 6
         monkeypatch.undo()
         for step in (sink.commit, lambda: sink.write(b"x")):
-            with pytest.raises(ClosedError, match="is unusable since a write failed"):
+            with pytest.raises(ClosedError, match="is unusable after a failed write"):
                 step()
         sink.abort()
 
@@ -451,7 +451,7 @@ class TestLocalFaults:
         sink = open_sink(target)
         sink.write(b"abc")
         monkeypatch.setattr(os, "write", lambda fd, data: count)
-        with pytest.raises(OSError, match=f"a write of 3 bytes took {count}"):
+        with pytest.raises(OSError, match=f"a write of 3 bytes reported {count} bytes written"):
             sink.commit()
 
     def test_a_full_disk_leaves_nothing(self, target, monkeypatch):

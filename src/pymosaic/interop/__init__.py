@@ -1,1 +1,1 @@
-"""pandas and Polars: thin layers over datasets. DuckDB reads a dataset as it is."""
+"""pandas and Polars: thin layers over datasets. DuckDB reads datasets directly."""

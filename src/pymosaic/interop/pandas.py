@@ -1,7 +1,6 @@
-"""Mosaic files as pandas frames; :mod:`pymosaic.arrow.input` takes frames in.
+"""Reading Mosaic files as pandas DataFrames; :mod:`pymosaic.arrow.input` converts frames to Arrow.
 
-Columns that an index without a name was written as, such as ``__index_level_0__``, become the index
-again.
+Columns that an unnamed index was written as, such as ``__index_level_0__``, become the index again.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def table_to_frame(
     dtype_backend: str | None = None,
     **options: Any,
 ) -> pd.DataFrame:
-    """A table as a frame; see :func:`read_pandas`."""
+    """Convert a table to a frame; see :func:`read_pandas`."""
     import pandas as pd
 
     if dtype_backend == "pyarrow":
@@ -83,7 +82,7 @@ def read_pandas(
     filesystem: object = None,
     limits: Limits | None = None,
 ) -> pd.DataFrame:
-    """Read Mosaic files into a pandas frame.
+    """Read Mosaic files into a pandas DataFrame.
 
     Parameters
     ----------
@@ -94,16 +93,16 @@ def read_pandas(
     filters : list of tuples, or list of lists of tuples, optional
         Rows to keep, as in :func:`pymosaic.read_table`.
     index : str or list of str, optional
-        Columns that become the index. By default those that an index without a name was written
-        as; otherwise rows are numbered.
+        Columns that become the index. By default those that an unnamed index was written as;
+        without any, rows are numbered.
     dtype_backend : {"pyarrow", "numpy_nullable"}, optional
-        ``"pyarrow"`` keeps every type as it is in the file (``pandas.ArrowDtype``), without a copy
-        and with nulls; ``"numpy_nullable"`` gives pandas' own nullable types. By default columns
-        are of numpy's types, as in ``pandas.read_parquet``.
+        ``"pyarrow"`` keeps the types of the file (``pandas.ArrowDtype``), without a copy and with
+        nulls; ``"numpy_nullable"`` returns the nullable types of pandas. By default columns have
+        numpy types, as in ``pandas.read_parquet``.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
-        Where ``source`` is looked up.
+        The file system of ``source``.
     limits : Limits, optional
-        Caps that files are held to.
+        Caps on what a file may demand.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Datasets as Polars lazy frames.
 
-Polars hands the columns that a query needs and its predicate to the scan. The predicate's tree is
-taken from its JSON form, which Polars may change: what is not understood is not pushed down. The
-predicate itself is applied to every frame, so that rows are always Polars' own choice.
+Polars passes the scan the columns that a query needs, and its predicate. The predicate is parsed
+from its JSON form, which Polars may change: parts that are not understood are not pushed down. The
+predicate itself is applied to every frame, so that Polars always decides which rows are returned.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CLOSED = {
 
 
 def scan_polars(source: DatasetSource | Dataset, **options: Any) -> pl.LazyFrame:
-    """Query Mosaic files with Polars; only what the query needs is read.
+    """Query Mosaic files with Polars, reading only what the query needs.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def scan_polars(source: DatasetSource | Dataset, **options: Any) -> pl.LazyFrame
 
 
 def _schema(schema: pa.Schema) -> dict[str, pl.DataType]:
-    """Names and Polars' types; a type of many columns is looked up once."""
+    """Names and Polars types; the type of many columns is converted once."""
     import polars as pl
 
     types = schema.types
@@ -119,14 +119,14 @@ def _push_down(predicate: pl.Expr, schema: pa.Schema) -> tuple[pl.Expr | None, F
             predicate = _expression(wanted)
         return predicate, to_filter(_translate(wanted, schema), _MAX_GROUPS)[0]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, PolarsError):
-        # A form that is not known, now or in a later Polars.
+        # An unknown form, from this or a later version of Polars.
         return predicate, None
 
 
 def _without_hints(node: Any) -> Any:
-    """The tree of a predicate without what Polars 1 adds for a sorted ``head``.
+    """The tree of a predicate without the hints that Polars 1 adds for a sorted ``head``.
 
-    These hints cannot be evaluated, and need not be: the rows that they spare are cut off later.
+    They cannot be evaluated, and need not be: the rows that they skip are dropped later.
     """
     match node:
         case {"Display": {"fmt_str": str(text)}} if text.startswith("dynamic_pred"):
@@ -191,7 +191,7 @@ def _compare(column: str, operator: str | None, literal: Any, schema: pa.Schema)
     if operator is None:
         return UNKNOWN
     if _may_be_nan(column, schema) and operator not in ("<", "<=", "=="):
-        return UNKNOWN  # to Polars a NaN is above every number
+        return UNKNOWN  # Polars orders NaN above every number
     values = _values(literal)
     if values is None or len(values) != 1 or is_null(values[0]) or _is_nan(values[0]):
         return UNKNOWN
@@ -215,5 +215,5 @@ def _values(node: Any) -> list[Any] | None:
     series = pl.select(_expression(node)).to_series()
     if isinstance(series.dtype, pl.List | pl.Array):
         series = series.explode()
-    # Python's own times end at microseconds.
+    # Python's own types stop at microseconds.
     return list(series.to_arrow()) if series.dtype.is_temporal() else series.to_list()

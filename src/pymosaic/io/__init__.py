@@ -11,12 +11,12 @@ target of a sink   while writing                              commit
 =================  =========================================  ==================================
 local path         a temporary file beside the target         fsync, rename over the target,
                                                               fsync of the directory
-other file system  a local spool (memory, then a temporary    upload
-                   file without a name)
-file object        the object itself, from where it stands    flush
+other file system  a local spool (memory, then an unnamed     upload
+                   temporary file)
+file object        the object itself, from its position       flush
 =================  =========================================  ==================================
 
-Each kind of file system has a module with all that is special about it (:mod:`~pymosaic.io.local`,
+Each kind of file system has a module with everything specific to it (:mod:`~pymosaic.io.local`,
 :mod:`~pymosaic.io.arrow`, :mod:`~pymosaic.io.fsspec`).
 """
 

@@ -26,7 +26,7 @@ class ArrowFileSource(Source):
         check_ability(file, "seekable")
         self._file = file
         self._owned = owned
-        if type(file) is pa.NativeFile:  # from a file system, likely a remote one
+        if type(file) is pa.NativeFile:  # a file system's file, probably remote
             tune_for_latency(self)
         super().__init__(name, file.size())
 
@@ -42,12 +42,12 @@ class ArrowFileSource(Source):
 class _ArrowSink(SpooledSink):
     """A path in a pyarrow file system.
 
-    pyarrow cannot give up a stream: dropping one completes it. Hence one single write, which
-    Ctrl-C does not cut in two; and object stores do not complete a stream with a failed part.
+    pyarrow cannot abandon a stream: dropping one completes it. So there is a single write, which
+    Ctrl-C cannot interrupt, and object stores do not complete a stream with a failed part.
     """
 
     def _upload(self, contents: memoryview) -> None:
-        # compression: by default pyarrow would go by the file name's extension.
+        # compression: by default pyarrow goes by the extension of the file name.
         stream = self._filesystem.open_output_stream(self._path, compression=None)
         try:
             stream.write(contents)
@@ -66,7 +66,7 @@ class _ArrowSink(SpooledSink):
 
 
 def place_of_uri(uri: str) -> Place | None:
-    """The file system of a URI and the path in it; None if pyarrow does not know the scheme."""
+    """The file system of a URI, and the path in it; None if pyarrow does not support the scheme."""
     from pyarrow.fs import FileSystem
 
     try:

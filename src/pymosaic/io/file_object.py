@@ -1,4 +1,4 @@
-"""File objects of the caller: they stay open, and are the caller's to close."""
+"""File objects of the caller, which they must close themselves."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ __all__ = ["FileObjectSink", "FileObjectSource", "SupportsWrite", "check_ability
 
 
 class SupportsWrite(Protocol):
-    """A binary file object, as far as writing needs one."""
+    """The part of a binary file object that writing needs."""
 
     def write(self, data: bytes, /) -> object:
-        """Take the bytes, or the first so many and return their number."""
+        """Write the bytes, or some of them, and return the number written."""
 
 
 class FileObjectSource(Source):
-    """A caller's Python file object: seek and read under a lock; its position moves.
+    """A caller's Python file object, read by seek and read under a lock; its position changes.
 
-    It is read from its first byte whatever its position, and is not closed. Nothing else may use
-    the object at the same time.
+    Offsets count from its first byte whatever its position, and it is not closed. Nothing else may
+    use the object at the same time.
     """
 
     def __init__(self, file: Any) -> None:
@@ -50,14 +50,14 @@ class FileObjectSource(Source):
             raise BlockingIOError(errno.EAGAIN, "the file object is non-blocking", self.name)
         if not isinstance(data, bytes | bytearray | memoryview):
             kind = type(self._file).__name__
-            raise TypeError(f"{kind}.read() gave {type(data).__name__}, not bytes")
+            raise TypeError(f"{kind}.read() returned {type(data).__name__}, not bytes")
         return memoryview(data) if isinstance(data, bytearray) else data
 
 
 class FileObjectSink(Sink):
-    """A caller's file object: written from where it stands, flushed, never closed.
+    """A caller's file object: written from its current position, flushed, never closed.
 
-    Bytes that it has taken cannot be taken back by ``abort``.
+    ``abort`` cannot take back bytes that were written.
     """
 
     def __init__(self, file: Any) -> None:
@@ -87,7 +87,7 @@ def _tell(file: Any) -> int:
 
 
 def _check_binary(file: Any) -> None:
-    """Refuse text-mode file objects, also those that a wrapper hides."""
+    """Refuse text-mode file objects, including wrapped ones."""
     if isinstance(file, io.TextIOBase) or isinstance(getattr(file, "encoding", None), str):
         raise TypeError(
             f"{type(file).__name__} is in text mode: open it in binary mode ('rb' or 'wb')"
@@ -95,12 +95,12 @@ def _check_binary(file: Any) -> None:
 
 
 def check_ability(file: Any, ability: str) -> None:
-    """Refuse a file object that says it is not ``readable``, ``seekable`` or ``writable``."""
+    """Refuse a file object that reports not being ``readable``, ``seekable`` or ``writable``."""
     question: Callable[[], bool] | None = getattr(file, ability, None)
     if question is not None and not question():
         _refuse_ability(file, ability)
 
 
 def _refuse_ability(file: Any, ability: str) -> NoReturn:
-    advice = "; read it into bytes and pass those" if ability == "seekable" else ""
+    advice = "; read it into memory and pass the bytes" if ability == "seekable" else ""
     raise io.UnsupportedOperation(f"{type(file).__name__} is not {ability}{advice}")

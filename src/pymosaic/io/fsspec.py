@@ -32,7 +32,7 @@ class _FsspecSource(Source):
     def __init__(self, name: str, path: str, filesystem: Any, size: int | None) -> None:
         self._path = path
         self._filesystem = filesystem
-        # Only the asynchronous file systems promise to be thread-safe.
+        # Only asynchronous file systems are guaranteed to be thread-safe.
         self._lock = nullcontext() if filesystem.async_impl else threading.Lock()
         if size is None:
             information = filesystem.info(path)
@@ -40,7 +40,9 @@ class _FsspecSource(Source):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
             size = information.get("size")
         if size is None:
-            raise io.UnsupportedOperation(f"{name}: the file system does not tell the file's size")
+            raise io.UnsupportedOperation(
+                f"{name}: the file system does not report the file's size"
+            )
         tune_for_latency(self)
         super().__init__(name, size)
 
@@ -65,7 +67,7 @@ class _FsspecSink(SpooledSink):
             file.close()
             if not self._awaits_transaction(file):
                 self._forget(file)
-                if hasattr(file, "commit"):  # else close() was it
+                if hasattr(file, "commit"):  # otherwise close() was the commit
                     file.commit()
         except BaseException:
             self._forget(file)
@@ -74,7 +76,7 @@ class _FsspecSink(SpooledSink):
             raise
 
     def _transactions(self) -> Iterator[tuple[bool, Any]]:
-        """For each file system, from wrapper to wrapped: is one begun, and the files waiting."""
+        """For each file system, wrapper first: is a transaction open, and its pending files."""
         from fsspec.spec import AbstractFileSystem
 
         filesystem: Any = self._filesystem
@@ -86,7 +88,7 @@ class _FsspecSink(SpooledSink):
         return any(begun and file in files for begun, files in self._transactions())
 
     def _forget(self, file: Any) -> None:
-        """Take the file off fsspec's list: it is put there even where no transaction has begun."""
+        """Remove the file from fsspec's list, where it is put even if no transaction is open."""
         for _, files in self._transactions():
             if file in files:
                 files.remove(file)
@@ -104,19 +106,19 @@ class _FsspecSink(SpooledSink):
 
 
 def place_of_uri(uri: str) -> Place:
-    """The file system of a URI that pyarrow does not know, and the path in it."""
+    """The file system of a URI that pyarrow does not support, and the path in it."""
     scheme = uri.partition("://")[0]
     try:
         from fsspec.core import url_to_fs
     except ImportError:
         raise InvalidOptionError(
-            f"pyarrow does not know the URI scheme {scheme!r}: install fsspec, which may"
+            f"pyarrow does not support the URI scheme {scheme!r}; fsspec may: pip install fsspec"
         ) from None
     try:
         filesystem, path = url_to_fs(uri)
     except ValueError as error:
         raise InvalidOptionError(
-            f"neither pyarrow nor fsspec knows the URI scheme {scheme!r}"
+            f"neither pyarrow nor fsspec supports the URI scheme {scheme!r}"
         ) from error
     return path, filesystem
 
@@ -151,6 +153,6 @@ FSSPEC = _FsspecFileSystem()
 
 
 def _is_instance(value: object, module: str, name: str) -> bool:
-    """``isinstance`` without importing: where the module is not loaded there are no instances."""
+    """``isinstance`` without importing: if the module is not loaded, it has no instances."""
     loaded = sys.modules.get(module)
     return loaded is not None and isinstance(value, getattr(loaded, name))

@@ -1,4 +1,4 @@
-"""What a kind of file system provides."""
+"""The interface of a kind of file system."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from pymosaic.io.source import Source
 __all__ = ["FileSystemKind", "Place", "Status"]
 
 Place: TypeAlias = tuple[str, Any]
-"""A path, and the file system that it is in; None stands for the local one."""
+"""A path and its file system; None means the local file system."""
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Whether a path is a file, and its size."""
+    """Whether a path is a file, and the file's size."""
 
     is_file: bool
     size: int
 
 
 class FileSystemKind(abc.ABC):
-    """A kind of file system: local, pyarrow's, fsspec's. Has no state of its own."""
+    """A kind of file system: local, pyarrow or fsspec. Stateless."""
 
     def locate(self, path: str, filesystem: object) -> Place | None:
-        """Where a path in a file system of this kind really is; None for other kinds.
+        """The actual place of a path in a file system of this kind; None for other kinds.
 
-        A wrapper around another file system gives that one, which is then asked for itself.
+        A wrapper returns the file system that it wraps, which is then resolved in turn.
         """
         return None
 
@@ -42,7 +42,7 @@ class FileSystemKind(abc.ABC):
 
     @abc.abstractmethod
     def sink(self, location: Location) -> Sink:
-        """Open a file for writing, whole or not at all."""
+        """Open a file for writing; it appears whole or not at all."""
 
     @abc.abstractmethod
     def stream(self, location: Location) -> pa.NativeFile:
@@ -50,4 +50,4 @@ class FileSystemKind(abc.ABC):
 
     @abc.abstractmethod
     def status(self, location: Location) -> Status | None:
-        """What is there; None where there is nothing."""
+        """What is at the path; None if nothing is."""

@@ -1,11 +1,11 @@
 """Local files.
 
-Read with ``pread`` and never mapped: a file that shrinks while it is open gives an error, not
-SIGBUS. Written to a temporary file beside the target, ``.<target name>.tmp-<pid>-<random>``;
-``commit`` syncs it, renames it over the target, and syncs the directory. Only a process that is
-killed leaves one behind, and it may then be deleted. A target that exists keeps its permission bits
-and, where the system allows it, its owner; a symbolic link stays one, and what it points to is
-replaced.
+Files are read with ``pread`` and never mapped: a file that shrinks while it is open causes an
+error, not SIGBUS. They are written to a temporary file beside the target,
+``.<target name>.tmp-<pid>-<random>``; ``commit`` syncs it, renames it over the target, and syncs
+the directory. Only a killed process leaves one behind, which may then be deleted. An existing
+target keeps its permission bits and, where the system allows it, its owner. A symbolic link stays a
+link, and the file it points to is replaced.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ _MAX_NAME_BYTES = 255
 
 
 class LocalSource(Source):
-    """A local file, read with ``pread``: no shared position, no lock, fine after a fork."""
+    """A local file, read with ``pread``: no shared position, no lock, safe after a fork."""
 
     def __init__(self, name: str, path: str) -> None:
-        _check_regular(name, os.stat(path))  # before open: opening a FIFO would wait for a writer
+        _check_regular(
+            name, os.stat(path)
+        )  # before opening: opening a FIFO would wait for a writer
         self._descriptor: Descriptor | None = Descriptor(os.open, path, os.O_RDONLY | os.O_CLOEXEC)
         status = os.fstat(self._descriptor.number)
         _check_regular(name, status)
@@ -62,7 +64,7 @@ class LocalSink(Sink):
         self._target, replaced = _find_target(name, path)
         self._pending = bytearray()
         self._temporary = _TemporaryFile(_temporary_path(self._target))
-        # Also runs when the sink is forgotten, and when the interpreter exits. It stands before
+        # Also runs when the sink is garbage-collected and when the interpreter exits. Set up before
         # there is a file, so that an interrupt leaves none.
         self._discard_once = weakref.finalize(self, self._temporary.discard, os.getpid())
         self._temporary.create(name, replaced)
@@ -88,7 +90,7 @@ class LocalSink(Sink):
         self._flush()
         os.fsync(self._temporary.number)
         os.replace(self._temporary.path, self._target)
-        self._discard_once()  # closes it; there is nothing of that name to delete any more
+        self._discard_once()  # closes it; no file of that name is left to delete
         sync_directory(os.path.dirname(self._target))
 
     def _discard(self) -> None:
@@ -97,7 +99,7 @@ class LocalSink(Sink):
 
 
 class _TemporaryFile:
-    """A path and, while it is open, the file there."""
+    """A path and, while it is open, its file."""
 
     __slots__ = ("_descriptor", "path")
 
@@ -116,19 +118,19 @@ class _TemporaryFile:
         try:
             self._descriptor = Descriptor(os.open, self.path, flags, mode)
         except OSError as error:
-            error.filename = name  # the caller never heard of the temporary file
+            error.filename = name  # the caller does not know the temporary file
             raise
 
     def discard(self, owner: int) -> None:
         self._descriptor = None
-        # A forked child that ends must not delete what its parent is writing.
+        # When a forked child ends, it must not delete what its parent is writing.
         if os.getpid() == owner:
             with suppress(OSError):
                 os.unlink(self.path)
 
 
 def _find_target(name: str, path: str) -> tuple[str, os.stat_result | None]:
-    """The file that the path means, links followed, and its status if it exists."""
+    """The file at the path, with links followed, and its status if it exists."""
     if not os.path.basename(path):
         code = errno.EISDIR if path else errno.ENOENT
         raise OSError(code, os.strerror(code), name)
@@ -138,7 +140,7 @@ def _find_target(name: str, path: str) -> tuple[str, os.stat_result | None]:
     except FileNotFoundError:
         return target, None
     _check_regular(name, status)
-    # A rename would not ask, but a file made read-only is meant to stay.
+    # A rename would succeed, but a read-only file is meant to stay.
     if not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
     return target, status
@@ -161,12 +163,12 @@ def _copy_ownership(descriptor: int, replaced: os.stat_result) -> None:
 
 
 def sync_directory(directory: str) -> None:
-    """Make a rename into a directory durable, where the file system can."""
+    """Make a rename into a directory durable, if the file system can."""
     try:
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
         descriptor = Descriptor(os.open, directory, flags)
     except PermissionError:
-        return  # a directory that may be written but not read; the rename stands
+        return  # the directory is writable but not readable; the rename stands
     try:
         os.fsync(descriptor.number)
     except OSError as error:

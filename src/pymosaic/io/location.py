@@ -11,7 +11,7 @@ __all__ = ["Location", "without_secrets"]
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A path in a file system; ``filesystem`` is None for the local one, however it was named."""
+    """A path in a file system; ``filesystem`` is None for the local one, however it was given."""
 
     name: str
     path: str
@@ -19,7 +19,7 @@ class Location:
 
 
 def without_secrets(uri: str) -> str:
-    """The URI as it may appear in messages: passwords and query parameters (keys) taken out."""
+    """The URI without passwords and query parameters (keys), for messages."""
     parts = urlsplit(uri)
     user, at, host = parts.netloc.rpartition("@")
     netloc = f"***@{host}" if at and ":" in user else parts.netloc

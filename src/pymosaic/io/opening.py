@@ -1,4 +1,4 @@
-"""From what the caller gave to a source or a sink."""
+"""Opening sources and sinks from what the caller passed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     "status_of",
 ]
 
-# A new kind of file system is a module and a name here.
+# A new kind of file system is a new module, listed here.
 _KINDS: tuple[FileSystemKind, ...] = (LOCAL, arrow.ARROW, fsspec.FSSPEC)
 
 SourceLike: TypeAlias = (
@@ -45,18 +45,18 @@ SinkLike: TypeAlias = str | os.PathLike[str] | SupportsWrite
 
 
 def open_source(source: SourceLike, filesystem: object = None, size: int | None = None) -> Source:
-    """Open whatever holds a file's bytes.
+    """Open a file for reading, wherever its bytes are.
 
     Parameters
     ----------
     source : str, path, bytes, bytearray, memoryview, pyarrow.Buffer or binary file object
-        A string with ``://`` is a URI, known to pyarrow or else to fsspec; any other string is a
-        local path. A file object must be seekable; it stays the caller's, is not closed, and its
-        position may move. Bytes are not copied. A :class:`Source` is returned as it is.
+        A string with ``://`` is a URI, opened by pyarrow or else by fsspec; any other string is a
+        local path. A file object must be seekable; it is not closed, and its position may change.
+        Bytes are not copied. A :class:`Source` is returned unchanged.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
-        Where a path lies.
+        The file system of a path.
     size : int, optional
-        The file's size, if a listing has told it: spares some file systems a request.
+        The file's size, if known from a listing: saves some file systems a request.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def open_source(source: SourceLike, filesystem: object = None, size: int | None 
         location = resolve_location(source, filesystem)
         return _kind_of(location).source(location, size)
     if filesystem is not None:
-        raise TypeError(f"filesystem= goes with a path, not with {type(source).__name__}")
+        raise TypeError(f"filesystem= requires a path, not {type(source).__name__}")
     if isinstance(source, Source):
         return source
     if isinstance(source, bytes | bytearray | memoryview | pa.Buffer):
@@ -88,15 +88,15 @@ def open_source(source: SourceLike, filesystem: object = None, size: int | None 
 
 
 def open_sink(where: SinkLike, filesystem: object = None) -> Sink:
-    """Open the place that a file is written to.
+    """Open a target for writing a file.
 
     Parameters
     ----------
     where : str, path or binary file object
-        A string with ``://`` is a URI, known to pyarrow or else to fsspec; any other string is a
-        local path. A file object is written from its position on, and stays open.
+        A string with ``://`` is a URI, opened by pyarrow or else by fsspec; any other string is a
+        local path. A file object is written from its current position, and stays open.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
-        Where a path lies.
+        The file system of a path.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def open_sink(where: SinkLike, filesystem: object = None) -> Sink:
         location = resolve_location(where, filesystem)
         return _kind_of(location).sink(location)
     if filesystem is not None:
-        raise TypeError(f"filesystem= goes with a path, not with {type(where).__name__}")
+        raise TypeError(f"filesystem= requires a path, not {type(where).__name__}")
     if hasattr(where, "write"):
         return FileObjectSink(where)
     raise TypeError(
@@ -130,15 +130,15 @@ def open_stream(location: Location) -> pa.NativeFile:
 
 
 def status_of(location: Location) -> Status | None:
-    """What is there; None where there is nothing."""
+    """What is at a path; None if nothing is."""
     return _kind_of(location).status(location)
 
 
 def resolve_location(where: str | os.PathLike[str], filesystem: object = None) -> Location:
-    """Find the file system that a path or URI means, without touching the file.
+    """Find the file system of a path or URI, without touching the file.
 
-    Wrappers (pyarrow's SubTreeFileSystem and FSSpecHandler, fsspec's ArrowFSWrapper) are taken
-    off, so that every way to name a local file leads to the same local code.
+    Wrappers (pyarrow's SubTreeFileSystem and FSSpecHandler, fsspec's ArrowFSWrapper) are removed,
+    so that every way to name a local file leads to the same code.
     """
     path = os.fsdecode(where)
     if filesystem is not None:

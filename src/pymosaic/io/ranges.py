@@ -1,4 +1,4 @@
-"""Which byte ranges share a read."""
+"""Merging of byte ranges into reads."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def merge_ranges(ranges: Sequence[tuple[int, int]], gap: int, max_bytes: int) ->
     gap : int
         Ranges at most this many bytes apart share a read.
     max_bytes : int
-        No read grows beyond this by merging; a single longer range is one read.
+        Maximum size of a merged read; a single longer range is one read.
 
     Returns
     -------
     list of Extent
-        By rising offset. Empty ranges need no read and are members of none.
+        By ascending offset. Empty ranges need no read and belong to none.
 
     Examples
     --------

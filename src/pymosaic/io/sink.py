@@ -1,6 +1,6 @@
-"""The interface of what takes a file's bytes.
+"""The interface for writing a file.
 
-Nothing is visible before ``commit``, where the target allows it, and nothing is left by ``abort``.
+As far as the target allows, nothing is visible before ``commit`` and ``abort`` leaves nothing.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ __all__ = ["Sink", "write_all", "write_some"]
 
 class _State(enum.Enum):
     OPEN = "open"
-    FAILED = "unusable since a write failed"
+    FAILED = "unusable after a failed write"
     COMMITTED = "closed"
     ABORTED = "aborted"
 
 
 class Sink(abc.ABC):
-    """A place that takes a file's bytes in order. For one thread at a time.
+    """A target that takes a file's bytes in order. For one thread at a time.
 
     Attributes
     ----------
     name : str or None
-        Path or URI for messages; None where there is none.
+        Path or URI for messages; None if there is none.
     position : int
-        Where the next byte goes, from the start of the target.
+        Offset of the next byte from the start of the target.
     """
 
     def __init__(self, name: str | None, position: int = 0) -> None:
@@ -42,7 +42,7 @@ class Sink(abc.ABC):
 
     @abc.abstractmethod
     def _write(self, view: memoryview) -> None:
-        """Take all bytes or raise."""
+        """Write all bytes or raise."""
 
     @abc.abstractmethod
     def _commit(self) -> None:
@@ -50,10 +50,10 @@ class Sink(abc.ABC):
 
     @abc.abstractmethod
     def _discard(self) -> None:
-        """Remove what was written, as far as that is possible; never raises OSError."""
+        """Remove what was written, as far as possible; never raises OSError."""
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Take the whole buffer; after an exception the sink can only be aborted."""
+        """Write the whole buffer; after an exception the sink can only be aborted."""
         self._check_open()
         view = memoryview(data).cast("B")
         try:
@@ -64,7 +64,7 @@ class Sink(abc.ABC):
         self.position += view.nbytes
 
     def commit(self) -> None:
-        """Make the file visible and durable; a failure discards it. Again is harmless."""
+        """Make the file visible and durable; a failure discards it. May be called again."""
         if self._state is _State.COMMITTED:
             return
         self._check_open()
@@ -76,7 +76,7 @@ class Sink(abc.ABC):
         self._state = _State.COMMITTED
 
     def abort(self) -> None:
-        """Leave no trace. Harmless at any time, also after a failure or a commit."""
+        """Discard the file. Safe at any time, even after a failure or a commit."""
         if self._state not in (_State.COMMITTED, _State.ABORTED):
             self._state = _State.ABORTED
             self._discard()
@@ -87,20 +87,22 @@ class Sink(abc.ABC):
 
 
 def write_all(write: Callable[[memoryview], int], view: memoryview) -> None:
-    """Call ``write``, which may take a part and return its size, until all bytes are taken."""
+    """Call ``write``, which may write a part and return its size, until all bytes are written."""
     while view.nbytes:
         count = write(view)
         if not 0 < count <= view.nbytes:
-            raise OSError(errno.EIO, f"a write of {view.nbytes} bytes took {count}")
+            raise OSError(
+                errno.EIO, f"a write of {view.nbytes} bytes reported {count} bytes written"
+            )
         view = view[count:]
 
 
 def write_some(file: Any, view: memoryview) -> int:
-    """Write to a file object; the number of bytes that it took."""
-    # io promises not to keep the buffer; any other object gets one that it may keep.
+    """Write to a file object, and return the number of bytes written."""
+    # io never keeps the buffer; any other object gets one that it may keep.
     count = file.write(view if isinstance(file, io.IOBase) else bytes(view))
     if isinstance(count, int):
         return count
     if isinstance(file, io.RawIOBase):
         raise BlockingIOError(errno.EAGAIN, "the file object is non-blocking")
-    return view.nbytes  # many a hand-made write() returns nothing
+    return view.nbytes  # many custom write() methods return nothing

@@ -1,8 +1,8 @@
-"""The interface of what gives a file's bytes.
+"""The interface for reading a file.
 
 Every read is checked against the size found at open, so a wild offset never reaches the operating
-system. Exceptions of the caller's file object or file system come through unchanged; bytes that are
-missing are a :class:`~pymosaic.errors.CorruptFileError`.
+system. Exceptions from the caller's file object or file system pass through unchanged; missing
+bytes raise :class:`~pymosaic.errors.CorruptFileError`.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _REMOTE_PARALLEL_READS = 16
 
 
 class Source(abc.ABC):
-    """Bytes at known positions. Safe to share between threads.
+    """Random access to the bytes of a file. Safe to share between threads.
 
     Attributes
     ----------
     name : str or None
-        Path or URI for messages; None where there is none.
+        Path or URI for messages; None if there is none.
     size : int
         Total bytes, as found at open.
     tail_bytes : int
-        How much of the end to read first when a file is opened.
+        Number of bytes to read from the end when a file is opened.
     merge_gap : int
-        Ranges at most this far apart are read as one; may be changed at any time.
+        Ranges at most this many bytes apart share a read; may be changed at any time.
     parallel_reads : int
-        How many merged ranges are fetched at once; may be changed at any time.
+        Number of reads in parallel; may be changed at any time.
     """
 
     tail_bytes: int = LOCAL_TAIL_BYTES
@@ -61,10 +61,10 @@ class Source(abc.ABC):
 
     @abc.abstractmethod
     def _read_once(self, offset: int, length: int) -> bytes | memoryview:
-        """Up to ``length`` bytes; fewer are asked for again, none means the end."""
+        """Up to ``length`` bytes; after fewer, the rest is requested; none means the end."""
 
     def _release(self) -> None:  # noqa: B027  (most sources own nothing)
-        """Give back what this source owns."""
+        """Release what this source owns."""
 
     def close(self) -> None:
         """Release what this source opened itself; the caller's own objects stay open."""
@@ -79,9 +79,9 @@ class Source(abc.ABC):
         return self._read_fully(offset, length) if length else b""
 
     def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
-        """The bytes of each ``(offset, length)``, in the order given; near ones share a read.
+        """The bytes of each ``(offset, length)``, in the given order; nearby ranges share a read.
 
-        A view keeps the whole read that it was cut from in memory.
+        A view keeps the whole read that it is a slice of in memory.
         """
         self.check_open()
         for offset, length in ranges:
@@ -97,7 +97,7 @@ class Source(abc.ABC):
         return views
 
     def _read_extents(self, extents: list[Extent]) -> list[bytes | memoryview]:
-        # After a failure or Ctrl-C, reads that have not begun never do.
+        # After a failure or Ctrl-C, reads that have not started never do.
         return read_map(
             lambda extent: self._read_fully(extent.offset, extent.length),
             extents,
@@ -113,9 +113,9 @@ class Source(abc.ABC):
         while have < length:
             data = self._read_some(offset + have, length - have)
             if not data:
-                self.check_open()  # another thread may have closed it meanwhile
+                self.check_open()  # another thread may have closed it in the meantime
                 raise CorruptFileError(
-                    f"file ended at byte {offset + have}, wanted {length} bytes from {offset}",
+                    f"file ended at byte {offset + have}, expected {length} bytes from {offset}",
                     self.name,
                     "file",
                     offset,
@@ -127,7 +127,9 @@ class Source(abc.ABC):
     def _read_some(self, offset: int, length: int) -> bytes | memoryview:
         data = self._read_once(offset, length)
         if len(data) > length:
-            raise OSError(errno.EIO, f"a read of {length} bytes gave {len(data)}", self.name)
+            raise OSError(
+                errno.EIO, f"a read of {length} bytes returned {len(data)} bytes", self.name
+            )
         return data
 
     def check_open(self) -> None:
@@ -138,7 +140,7 @@ class Source(abc.ABC):
     def _check_range(self, offset: int, length: int) -> None:
         if offset < 0 or length < 0 or offset + length > self.size:
             raise CorruptFileError(
-                f"{length} bytes from {offset} do not lie inside the file's {self.size} bytes",
+                f"{length} bytes from {offset} are not inside the file's {self.size} bytes",
                 self.name,
                 "file",
                 offset,
@@ -146,7 +148,7 @@ class Source(abc.ABC):
 
 
 def tune_for_latency(source: Source) -> None:
-    """Fewer, larger and parallel requests, for storage where each takes long."""
+    """Fewer, larger and parallel requests, for storage with high latency."""
     source.tail_bytes = REMOTE_TAIL_BYTES
     source.merge_gap = REMOTE_MERGE_GAP
     source.parallel_reads = _REMOTE_PARALLEL_READS

@@ -1,4 +1,4 @@
-"""A sink for file systems that take a file as a whole: spooled here, uploaded on commit."""
+"""A sink for file systems that take whole files: spooled locally, uploaded on commit."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ _SPOOL_BYTES = 64 << 20
 
 
 class SpooledSink(Sink):
-    """A local spool (memory, then a temporary file without a name), uploaded on commit.
+    """A local spool (memory, then an unnamed temporary file), uploaded on commit.
 
-    A failed upload is discarded, and what of it became visible is deleted. A file system that
-    empties the old file as soon as a new one is opened (fsspec's ``memory://``) has then lost the
-    old one.
+    A failed upload is discarded, and any visible part of it is deleted. A file system that empties
+    the old file as soon as a new one is opened (fsspec's ``memory://``) has then lost the old one.
     """
 
     def __init__(self, name: str, path: str, filesystem: Any) -> None:
@@ -35,7 +34,7 @@ class SpooledSink(Sink):
 
     @abc.abstractmethod
     def _look(self) -> tuple[int | None, object]:
-        """Size and a mark of what is at the path; (None, None) where there is nothing."""
+        """Size and version mark of what is at the path; (None, None) if nothing is."""
 
     @abc.abstractmethod
     def _delete(self) -> None:
@@ -47,7 +46,7 @@ class SpooledSink(Sink):
     def _commit(self) -> None:
         try:
             before = self._look()
-        except OSError:  # may be allowed to write but not to look
+        except OSError:  # may have permission to write but not to read
             before = None
         try:
             self._upload(self._contents())
@@ -67,7 +66,7 @@ class SpooledSink(Sink):
         return memoryview(mmap.mmap(self._spool.fileno(), 0, access=mmap.ACCESS_READ))
 
     def _delete_partial(self, before: tuple[int | None, object]) -> None:
-        """Delete what a failed upload left, but never the file that was there before it."""
+        """Delete what a failed upload left, but never the file that was there before."""
         with suppress(Exception):  # the first failure is what the caller must see
             size, mark = self._look()
             if size is not None and size != self.position and (size, mark) != before:

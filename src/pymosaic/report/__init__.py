@@ -1,4 +1,4 @@
-"""The picture of a file: one self-contained, offline HTML page."""
+"""The report on a file: one self-contained HTML page that works offline."""
 
 from pymosaic.report.page import write_report
 

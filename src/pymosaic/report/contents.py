@@ -1,7 +1,7 @@
-"""What a page tells about a file, taken from its metadata, statistics and first values.
+"""The contents of a page: a file's metadata, statistics and first values.
 
-A file of a great many row groups is shown by some of them, evenly spread: the page must stay
-small enough to be looked at. Which ones it shows, the page says.
+Of a file with very many row groups, only some are shown, evenly spread, so that the page stays
+small enough to open. The page says which ones it shows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pymosaic.report.values import Samples, merge_statistics, take_samples
 __all__ = ["collect"]
 
 _MAX_COLUMNS = 1_000_000
-# Columns times row groups, and bytes of buckets: what is described of a file, at most.
+# Maximum of what is described: columns times row groups, and bytes of buckets.
 _MAX_CELLS = 2_000_000
 _MAX_DESCRIBED_BYTES = 4 << 30
 _MAX_TYPE_CHARACTERS = 120
@@ -40,11 +40,11 @@ _ENCODINGS = {encoding.name: int(encoding) for encoding in Encoding}
 def collect(
     file: MosaicFile, samples: int, title: str | None
 ) -> tuple[dict[str, Any], dict[str, Numbers]]:
-    """The document and the arrays of a page; see :mod:`pymosaic.report.payload`."""
+    """The document and arrays of a page; see :mod:`pymosaic.report.payload`."""
     metadata = file.metadata
     if metadata.num_columns > _MAX_COLUMNS:
         raise UnsupportedFeatureError(
-            f"the file has {metadata.num_columns} columns; a page shows {_MAX_COLUMNS} at most",
+            f"the file has {metadata.num_columns} columns; a page shows at most {_MAX_COLUMNS}",
             file._source.name,
         )
     catalog = file._parts.catalog
@@ -94,7 +94,7 @@ def collect(
 
 
 def _file_name(source_name: str | None) -> str:
-    """The last part of a path or URI: a page is shown around, the directories are private."""
+    """The last part of a path or URI: pages are shared, but directories are private."""
     if not source_name:
         return "a file in memory"
     return os.path.basename(source_name.rstrip("/")) or source_name
@@ -116,7 +116,7 @@ def _shown_row_groups(file: MosaicFile) -> list[int]:
 
 
 def _types(file: MosaicFile, names: list[str]) -> tuple[list[str], Numbers]:
-    """The different types, and for each column which of them it has."""
+    """The distinct types, and for each column the number of its type."""
     known: dict[str, int] = {}
     types = np.zeros(len(names), np.uint64)
     metadata = file.metadata
@@ -141,7 +141,7 @@ def _parquet(sampled: Samples, names: list[str]) -> dict[str, int]:
 
 
 class _Cells:
-    """Arrays of what is known per row group and bucket, and per row group and column."""
+    """Collects arrays of facts per row group and bucket, and per row group and column."""
 
     def __init__(self, num_shown: int, num_columns: int, num_buckets: int) -> None:
         def zeros(*shape: int) -> Numbers:
@@ -155,11 +155,11 @@ class _Cells:
         self.entries = zeros(num_shown, num_columns)
         self.raw = zeros(num_shown, num_columns)
         self.children = zeros(num_columns)
-        # Bytes of the slots of paged buckets; the primaries of a bucket before its children.
+        # Sizes of the slots of paged buckets; in a bucket, columns come before children.
         self.slots: list[Numbers] = []
 
     def add(self, place: int, bucket: BucketMetadata) -> None:
-        """Take in one bucket of the ``place``-th shown row group."""
+        """Add one bucket of the shown row group number ``place``."""
         self.offset[place, bucket.bucket] = bucket.offset
         self.size[place, bucket.bucket] = bucket.compressed_size
         self.raw_size[place, bucket.bucket] = bucket.raw_size or 0
@@ -176,7 +176,7 @@ class _Cells:
     def _add_children(
         self, place: int, first_column: int, columns: list[ColumnMetadata], num_primaries: int
     ) -> None:
-        """Count children with the column they belong to; they come in the order of those."""
+        """Add the children of nested columns to their column; they are in column order."""
         owner = 0
         counts = [0] * num_primaries
         for child in columns[num_primaries:]:
@@ -184,14 +184,14 @@ class _Cells:
                 owner += 1
             counts[owner] += 1
             self.raw[place, first_column + owner] += np.uint64(child.raw_size)
-            # The encodings of children are marks above the two bits of the column's own.
+            # The encodings of children are flags above the two bits of the column's own encoding.
             mark = np.uint64(4 << _ENCODINGS[child.encoding])
             self.encoding[place, first_column + owner] |= mark
         if len(columns) > num_primaries:
             self.children[first_column : first_column + num_primaries] = counts
 
     def arrays(self) -> dict[str, Numbers]:
-        """All of them, by the names that the page's script knows."""
+        """All arrays, by the names that the page's script uses."""
         return {
             "bucketOffset": self.offset,
             "bucketSize": self.size,

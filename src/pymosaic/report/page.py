@@ -1,8 +1,8 @@
-"""One HTML page out of a template, the package's own scripts and styles, and a file's numbers.
+"""Builds an HTML page from a template, the package's scripts and styles, and a file's numbers.
 
-Nothing that comes from the file is ever part of the markup: it travels as compressed base64, is
-unpacked by the page's script and shown as text. The page allows itself, by its content security
-policy, the one script and the one style sheet it was written with, and no address to load from.
+Nothing that comes from the file is ever part of the markup: it is embedded as compressed base64,
+unpacked by the page's script, and shown as text. The page's content security policy allows only its
+own script and style sheet, and no network access.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["DEFAULT_SAMPLES", "write_report"]
 
 DEFAULT_SAMPLES = 5
 _MAX_SAMPLES = 100
-# In the order in which they build on each other; together they are one function.
+# In order of dependency; together they form one function.
 _SCRIPTS = (
     "text.js",
     "picture.js",
@@ -54,23 +54,23 @@ def write_report(
     samples: int = DEFAULT_SAMPLES,
     title: str | None = None,
 ) -> str:
-    """Write a page that shows what a file is made of.
+    """Write a page that shows the structure of a file.
 
-    The page is one HTML file that needs no network: a map of row groups, buckets and columns sized
-    by bytes, the layout of the file to scale, a table of all columns, and a simulator that tells
-    which bytes a projection reads.
+    The page is one HTML file that works offline: a map of row groups, buckets and columns sized by
+    bytes, the layout of the file to scale, a table of all columns, and a simulator that shows which
+    bytes a projection reads.
 
     Parameters
     ----------
     source : str, path-like, bytes-like or binary file object
         The Mosaic file: a path, a URI, the bytes of a file, or an open file (which stays open).
     out : str or path-like
-        Where the page goes, a path or a URI. What is there is replaced once the page is complete.
+        Path or URI of the page. An existing file is replaced once the page is complete.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
-        Where ``source``, then a path, is looked up.
+        The file system of ``source``, which must then be a path.
     samples : int
-        How many values of each column to show, at most; 0 keeps values out of the page.
-        Statistics, which are values too, are shown where the file has them.
+        Maximum number of values to show per column; 0 for none. Statistics, which are values too,
+        are shown if the file has them.
     title : str, optional
         Heading of the page; by default the file's name.
 
@@ -107,7 +107,7 @@ def write_report(
 
 
 def _page(title: str, payload: bytes) -> bytes:
-    """The whole page; its parts are put in where the template names them."""
+    """The whole page: the template with its parts filled in."""
     assets = files("pymosaic.report") / "assets"
     script = '"use strict";\n(() => {\n' + _joined(assets, _SCRIPTS) + "})();\n"
     style = _joined(assets, _STYLES)
@@ -117,14 +117,14 @@ def _page(title: str, payload: bytes) -> bytes:
     )
     parts = {
         "policy": policy.encode(),
-        # A lone surrogate, from a path that is not UTF-8, has no bytes.
+        # A lone surrogate, from a path that is not UTF-8, cannot be encoded.
         "title": html.escape(title).encode("utf-8", "replace"),
         "style": style.encode(),
         "payload": base64.b64encode(payload),
         "script": script.encode(),
     }
     template = (assets / "page.html").read_bytes()
-    # In one pass: what a part holds is never taken for the name of another.
+    # In one pass, so that the content of a part is never taken for the name of another.
     return re.sub(rb"\{\{(\w+)\}\}", lambda place: parts[place[1].decode()], template)
 
 

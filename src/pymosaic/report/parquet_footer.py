@@ -1,4 +1,4 @@
-"""How long the footer of a Parquet file would be, by letting pyarrow write one."""
+"""The size of an equivalent Parquet footer, measured by letting pyarrow write one."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pyarrow as pa
 
 __all__ = ["ParquetFooter", "measure_footer"]
 
-# Time and bytes are proportional to the columns: this many, evenly spread, speak for all.
+# Time and bytes are proportional to columns: this many, evenly spread, represent all.
 _MEASURED_COLUMNS = 1000
 _LENGTH_AND_MAGIC = 8
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetFooter:
-    """Bytes of a footer: once for the schema, once more for every row group."""
+    """The size of a footer in bytes: a part for the schema, and a part per row group."""
 
     schema_bytes: int
     row_group_bytes: int
@@ -28,10 +28,10 @@ class ParquetFooter:
 def measure_footer(columns: list[pa.Array], names: list[str]) -> ParquetFooter:
     """Measure the Parquet footer of a table.
 
-    Two files are written in memory, one with one row group and one with two, of the same few rows:
-    their footers differ by what one row group takes. Names count with their true length; of more
-    than 1,000 columns, the rest of each entry is that of an average of 1,000. The footers hold
-    statistics, as they usually do, but not the Arrow schema.
+    Two files with the same few rows are written in memory, one with one row group and one with two:
+    the difference between their footers is the size of one row group. Names count with their actual
+    length; beyond 1,000 columns, the rest of each entry is the average over 1,000 columns. The
+    footers contain statistics, as they usually do, but not the Arrow schema.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def measure_footer(columns: list[pa.Array], names: list[str]) -> ParquetFooter:
     measured_names, all_names = _utf8_bytes(table.column_names), _utf8_bytes(names)
 
     def for_all(measured: int) -> int:
-        # A name stands once in the schema and once in every row group.
+        # A name appears once in the schema and once in every row group.
         return round((measured - measured_names) * scale) + all_names
 
     return ParquetFooter(for_all(one - (two - one)), for_all(two - one), count)
@@ -85,7 +85,7 @@ def _footer_bytes(table: pa.Table, row_groups: int) -> int:
     try:
         data = written(table)
     except (pa.ArrowException, OSError):
-        # Parquet lacks a few types, such as decimals of a negative scale.
+        # Parquet lacks a few types, such as decimals with a negative scale.
         simple = [_storable(column.combine_chunks()) for column in table.columns]
         data = written(pa.table(simple, names=table.column_names))
     return int.from_bytes(data[-_LENGTH_AND_MAGIC:-4], "little")

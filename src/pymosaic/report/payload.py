@@ -1,11 +1,11 @@
-"""The numbers of a page in one compact block: a JSON document and flat arrays of numbers.
+"""The data of a page in one compact block: a JSON document and flat arrays of numbers.
 
 ::
 
     gzip( document length u32 | document, UTF-8 JSON, padded to 8 | arrays, each padded to 8 )
 
 All little-endian. ``document["arrays"]`` maps the name of an array to ``[kind, offset, length]``:
-its kind of numbers, its offset after the document, and how many there are.
+its number type, its offset after the document, and the number of elements.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Numbers = npt.NDArray[np.uint64]
 
 _ALIGNMENT = 8
 _KINDS = (np.uint8, np.uint16, np.uint32)
-# What a number of the page's script holds exactly.
+# The largest integer that a JavaScript number holds exactly.
 _MAX_EXACT = 2**53
 
 
 def pack(document: Mapping[str, Any], arrays: Mapping[str, Numbers]) -> bytes:
-    """Pack a document and arrays; each array takes the narrowest kind that holds its numbers.
+    """Pack a document and arrays; each array gets the narrowest type that holds its numbers.
 
     Examples
     --------
@@ -48,10 +48,10 @@ def pack(document: Mapping[str, Any], arrays: Mapping[str, Numbers]) -> bytes:
         pieces.append(piece)
         offset += len(piece)
     text = json.dumps({**document, "arrays": directory}, ensure_ascii=False, separators=(",", ":"))
-    # A lone surrogate has no bytes; one comes from a path that is not UTF-8.
+    # A lone surrogate, from a path that is not UTF-8, cannot be encoded.
     encoded = text.encode("utf-8", "replace")
     start = _padded(len(encoded).to_bytes(4, "little") + encoded)
-    # No time of day: the same file gives the same page.
+    # No timestamp: the same file gives the same page.
     return gzip.compress(b"".join((start, *pieces)), 6, mtime=0)
 
 

@@ -1,4 +1,4 @@
-"""Values as a page shows them: short texts of the first ones, and of minimum and maximum."""
+"""Values as short texts for a page: the first ones, and minimum and maximum."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from pymosaic.file.reader import MosaicFile
 __all__ = ["Samples", "merge_statistics", "shown_text", "take_samples"]
 
 _MAX_CHARACTERS = 60
-# Rows that are looked at to find different values.
+# Number of rows searched for distinct values.
 _SAMPLED_ROWS = 40
 _HEAD_ROWS = 4
-# Stored bytes that are decoded at a time.
+# Number of stored bytes decoded at a time.
 _RUN_BYTES = 16 << 20
 _RUN_BUCKETS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """A few different values of each column as texts, and its first values as they are."""
+    """A few distinct values of each column as texts, and its first values as arrays."""
 
     texts: list[list[str]]
     head: list[pa.Array]
 
 
 def take_samples(file: MosaicFile, row_groups: list[int], count: int) -> Samples:
-    """Take up to ``count`` different values of every column, from the first row group with rows."""
+    """Take up to ``count`` distinct values per column, from the first row group with rows."""
     catalog = file._parts.catalog
     index = file._parts.index
     row_group = next((group for group in row_groups if index.row_count(group)), None)
@@ -53,7 +53,7 @@ def take_samples(file: MosaicFile, row_groups: list[int], count: int) -> Samples
 
 
 def _runs(file: MosaicFile, row_group: int) -> Iterator[tuple[int, int]]:
-    """Positions of columns to read together: whole buckets, not too many bytes of them."""
+    """Positions of columns to read together: whole buckets, up to a number of bytes."""
     catalog, index = file._parts.catalog, file._parts.index
     start = stop = size = buckets = 0
     for bucket in range(file.num_buckets):
@@ -82,7 +82,7 @@ def _texts(values: pa.Array) -> Iterator[str]:
     """Texts of the values that are not null."""
     types = pa.types
     if types.is_string(values.type) or types.is_integer(values.type):
-        # Most columns are of these, and need no scalar per value.
+        # Most columns have these types, and need no scalar per value.
         return (_cut(str(value)) for value in values.to_pylist() if value is not None)
     return (shown_text(value) for value in values if value.is_valid)
 
@@ -90,9 +90,9 @@ def _texts(values: pa.Array) -> Iterator[str]:
 def merge_statistics(
     file: MosaicFile, row_groups: list[int], names: list[str]
 ) -> tuple[list[str | None], list[str | None], int]:
-    """Minimum and maximum over these row groups, as texts by position; None where unknown.
+    """Minimum and maximum over these row groups, as texts by position; None if unknown.
 
-    Also returns how many columns have statistics at all.
+    Also returns the number of columns with statistics.
     """
     merged: dict[str, ColumnStatistics | None] = {}
     for place, row_group in enumerate(row_groups):
@@ -117,7 +117,7 @@ def merge_statistics(
 
 
 def _wider(before: ColumnStatistics, one: ColumnStatistics) -> ColumnStatistics | None:
-    """Statistics over both; nothing where one has values but no minimum and maximum."""
+    """Combined statistics of both; None if one has values but no minimum and maximum."""
     for statistics, other in ((before, one), (one, before)):
         if not statistics.has_min_max:
             return other if statistics.null_count == statistics.num_rows else None
@@ -127,7 +127,7 @@ def _wider(before: ColumnStatistics, one: ColumnStatistics) -> ColumnStatistics 
 
 
 def shown_text(scalar: pa.Scalar, room: int = _MAX_CHARACTERS) -> str:
-    """A short text of a scalar; no longer than about ``room`` characters however large it is.
+    """A scalar as a short text of about ``room`` characters, however large the value.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-"""For those who test a reader or writer of Mosaic files, pymosaic's or their own.
+"""Helpers for testing readers and writers of Mosaic files, pymosaic's or your own.
 
 ========================== ======================================================================
-module                     has
+module                     contents
 ========================== ======================================================================
 ``pymosaic.testing``       tables as files of any legal layout, and the catalogue: legal and
-                           illegal files by name, with the data or the error that they must give
-``…testing.pieces``        the structures of a file, to be assembled by hand, lies included
+                           illegal files by name, with the expected data or error
+``…testing.pieces``        the structures of a file, assembled by hand, even incorrectly
 ``…testing.strategies``    hypothesis strategies for schemas, tables, options and layouts
 ========================== ======================================================================
 """

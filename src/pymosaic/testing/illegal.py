@@ -1,7 +1,7 @@
-"""Illegal files by name, with the error that each must give.
+"""Illegal files by name, with the expected error.
 
-Each departs from a legal file in one way. ``reason`` and ``structure`` are what pymosaic says;
-another reader need only refuse.
+Each differs from a legal file in one way. ``reason`` and ``structure`` are pymosaic's own words;
+another reader only has to refuse the file.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ __all__ = ["IllegalFile", "illegal_files"]
 
 @dataclass(frozen=True, slots=True)
 class IllegalFile:
-    """A file that no reader may read.
+    """A file that every reader must refuse.
 
     Parameters
     ----------
     name : str
-        What is wrong with it.
+        What is wrong with the file.
     data : bytes
     error : type of MosaicError
-        What pymosaic raises: corrupt, unsupported, or beyond the default limits.
+        The error that pymosaic raises: corrupt, unsupported, or beyond the default limits.
     reason : str
-        A regular expression that its message matches.
+        A regular expression that matches its message.
     structure : str
-        How the place that it names starts.
+        The start of the structure that the error names.
     """
 
     name: str
@@ -63,7 +63,7 @@ class IllegalFile:
     structure: str
 
 
-# name -> (file, what the message says)
+# name -> (file, pattern of the message)
 _Cases = dict[str, tuple[bytes, str]]
 
 _CONTENT = schema(("a", INTEGER))
@@ -78,7 +78,7 @@ _LARGEST = b"\xff\xff\xff\xff\x0f"
 
 
 def _file(**lies: int | bytes) -> bytes:
-    """The plain file, but for what is given."""
+    """The plain file, with the given parts replaced."""
     return forge(ONE_TWO, _CONTENT, _INDEX, **lies)  # type: ignore[arg-type]
 
 
@@ -532,7 +532,7 @@ def _beyond_limits() -> _Cases:
     }
 
 
-# Where the error is: the start of the structure that it names.
+# The start of the structure that the error names.
 _BUCKET = "row group 0, bucket 0"
 
 

@@ -1,7 +1,7 @@
-"""Tables as files of any legal layout, also of those that no writer chooses.
+"""Tables as files of any legal layout, including those that no writer chooses.
 
 :func:`forge_table` is a writer in plain Python that makes no choices of its own: a
-:class:`Layout` says which encodings, which order, which forms of the same meaning.
+:class:`Layout` specifies encodings, order, and which of several equivalent forms to use.
 """
 
 from __future__ import annotations
@@ -29,49 +29,49 @@ class Layout:
     ----------
     compression : {"zstd", "none"}
     checksum : bool
-        zstd frames carry the checksum of their content.
+        zstd frames have a checksum of their content.
     content_size : bool
         zstd frames state the size of their content.
     num_buckets : int
-        May exceed the number of columns: the buckets in between have none.
+        May exceed the number of columns; the remaining buckets are empty.
     row_groups : tuple of int
-        Rows of the first row groups, 0 included; what is left makes one more.
+        Numbers of rows of the first row groups, possibly 0; the rest makes one more.
     encodings : tuple of Encoding
-        Column ``i`` of row group ``g`` takes entry ``i + g``, around and around. Where an encoding
-        cannot hold the values (CONST of two, ALL_NULL of any) it is PLAIN.
+        Column ``i`` of row group ``g`` uses entry ``i + g``, cyclically. If an encoding cannot hold
+        the values (CONST for two, ALL_NULL for any), PLAIN is used.
     paged : tuple of bool
-        In the same way for bucket ``i``; without zstd nothing is paged.
+        The same for bucket ``i``; without zstd nothing is paged.
     null_flags : bool
-        Columns without nulls have a null bitmap all the same, and ALL_NULL says it has one.
+        Columns without nulls have a null bitmap anyway, and ALL_NULL claims to have one.
     null_slots : bool
         In paged buckets, ALL_NULL columns have a slot that says so.
     spare_entries : int
-        Entries of dictionaries that no row uses, repetitions of the first.
+        Number of unused dictionary entries, which repeat the first.
     null_buckets : {"stored", "missing", "empty"}
-        Whether buckets of nothing but nulls are stored, left out, or listed with sizes 0 and 0.
+        Whether buckets with only nulls are stored, omitted, or listed with sizes 0 and 0.
     reverse_index, reverse_data : bool
-        Buckets of a row group in descending order in the index, in the file.
+        Buckets of a row group in descending order in the index; in the file.
     gap : int
-        Bytes without a meaning before each bucket and before the schema block.
+        Number of meaningless bytes before each bucket and before the schema block.
     original_order : bool
         Whether the schema block ends with the original order; the oldest files have none.
     sorted_names : bool
-        Whether columns are in the order of their names.
+        Whether columns are sorted by name.
     names : {"front", "whole", "bpe"}
-        Front coding, the same without ever sharing a byte, or byte pairs (of ASCII names).
+        Front coding, front coding that never shares a byte, or byte pairs (for ASCII names).
     spare_rules : int
-        Rules of byte pairs that no name uses.
+        Number of unused byte pair rules.
     foreign_types : int
-        Which of several descriptors that mean the same Arrow type is taken; 0 for the usual one.
+        Which of several descriptors of the same Arrow type is used; 0 for the usual one.
     name_encoding : int
-        The byte that says "front coding": anything but 1.
+        The byte that means "front coding": anything but 1.
     long_varints : bool
         Varints are a byte longer than necessary.
     schema_slack, slack : int
-        Bytes after the content of the schema block; after that of buckets and pages, which is
-        legal only where no checksum vouches for them.
+        Number of bytes after the content of the schema block; and after that of buckets and pages,
+        which is legal only if they have no checksum.
     spare_bits : bool
-        Bits of bytes that are not full, and unused flags of pages, are set.
+        Padding bits of bytes, and unused flags of pages, are set.
     statistics : tuple of str
         Columns with statistics.
     reserved : bytes
@@ -107,25 +107,25 @@ class Layout:
 
     def __post_init__(self) -> None:
         if self.slack and self.checksum and self.compression == "zstd":
-            raise ValueError("bytes after a content that has a checksum are not legal")
+            raise ValueError("extra bytes after content with a checksum are not legal")
 
     @property
     def _compressed(self) -> bool:
         return self.compression == "zstd"
 
     def varint(self, value: int) -> bytes:
-        """A varint in the form that this layout wants."""
+        """A varint in the form of this layout."""
         return pieces.varint(value, int(self.long_varints and value < 1 << 28))
 
     def block(self, content: bytes) -> bytes:
-        """A block: a frame, or the bytes themselves."""
+        """A block: a zstd frame, or the bytes themselves."""
         if not self._compressed:
             return content
         return pieces.frame(content, checksum=self.checksum, content_size=self.content_size)
 
 
 def stored_order(table: pa.Table, layout: Layout) -> list[str]:
-    """Column names in the order of the schema block; what a file without original order reads as.
+    """Column names in schema block order, which is what a file without original order reads as.
 
     Examples
     --------
@@ -139,12 +139,12 @@ def stored_order(table: pa.Table, layout: Layout) -> list[str]:
 
 
 def forge_table(table: pa.Table, layout: Layout | None = None) -> bytes:
-    """A file that holds ``table``, laid out as asked.
+    """A file that holds ``table`` in the given layout.
 
     Parameters
     ----------
     table : pyarrow.Table
-        Of types that the format has; names are unique and not empty.
+        Its types must exist in the format; its names must be unique and not empty.
     layout : Layout, optional
 
     Examples
@@ -190,7 +190,7 @@ def _filling(size: int) -> bytes:
 
 
 def _row_group(data: bytearray, part: pa.Table, layout: Layout, number: int) -> bytes:
-    """Append the buckets of a row group; returns its part of the index."""
+    """Append the buckets of a row group, and return its index entry."""
     columns = [shred(_one_chunk(column)) for column in part.columns]
     buckets: dict[int, list[list[Physical]]] = {}
     for position, column in enumerate(columns):
@@ -223,7 +223,7 @@ def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _is_null(bucket: list[list[Physical]]) -> bool:
-    """Whether a bucket has nothing but nulls; then it need not be stored."""
+    """Whether a bucket has only nulls; then it need not be stored."""
     return all(value is None for column in bucket for value in column[0].values)
 
 
@@ -250,7 +250,7 @@ def _pick_encoding(layout: Layout, row_group: int, column: int) -> Encoding:
 
 @dataclass(frozen=True, slots=True)
 class _Encoded:
-    """The parts of a physical column, before they are put together one way or the other."""
+    """The parts of a physical column, before they are assembled as page or bucket."""
 
     encoding: Encoding
     has_bitmap: bool
@@ -367,7 +367,7 @@ def _common(left: bytes, right: bytes) -> int:
 
 
 def _byte_pairs(names: list[bytes]) -> tuple[list[tuple[int, int]], list[bytes]]:
-    """Rules and coded names; any rules are legal, these are the most frequent pairs."""
+    """Rules and coded names; any rules are legal, these use the most frequent pairs."""
     rules: list[tuple[int, int]] = []
     while len(rules) < 128:
         counts = Counter(pair for name in names for pair in pairwise(name))

@@ -1,6 +1,6 @@
-"""Legal files by name, with the table that each must read as.
+"""Legal files by name, with the expected table.
 
-Most are one table in layouts that no writer chooses; the rest are made by hand, each for one thing
+Most hold one table in layouts that no writer chooses. The rest are made by hand, each for one thing
 that the reader policy of the format page tolerates.
 """
 
@@ -48,10 +48,10 @@ class LegalFile:
     Parameters
     ----------
     name : str
-        What is special about it.
+        What is special about the file.
     data : bytes
     table : pyarrow.Table
-        What it holds.
+        The table it holds.
     """
 
     name: str
@@ -61,7 +61,7 @@ class LegalFile:
 
 @cache
 def sample_table() -> pa.Table:
-    """Ten rows of every type that the format has: with nulls, constant, few values, many."""
+    """Ten rows of every type of the format: with nulls, constant, few values, many."""
     nested = pa.list_(pa.list_(pa.int16()))
     nano = pa.timestamp("ns")
     decimals = [Decimal(n) * 10**20 for n in (1, -1, 0, 7, -128, 255, 65535, 3)]
@@ -108,7 +108,7 @@ def sample_table() -> pa.Table:
             [b"", b"\xff\x00", None, b"abc", b"abc", b"z", b"", b"", b"q", b"w"],
         ),
     }
-    # Not in name order, so that files without an original order differ.
+    # Not sorted by name, so that files without an original order differ.
     names = sorted(columns, key=lambda name: (len(name), name))
     table = pa.table({name: pa.array(columns[name][1], columns[name][0]) for name in names})
     required = pa.field("int", pa.int32(), nullable=False)

@@ -1,4 +1,4 @@
-"""A look at what a reader leaves behind in memory that it was given."""
+"""Detecting memory that a reader leaves unwritten."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["used_memory"]
 
 @contextmanager
 def used_memory(byte: int) -> Iterator[None]:
-    """Let memory for decoded columns hold ``byte`` everywhere, as if it had been used before.
+    """Fill memory for decoded columns with ``byte``, as if it had been used before.
 
-    What is read must not depend on it: not even the bytes under nulls or behind the last value.
-    For the whole process; memory that was kept for the next read is not used meanwhile.
+    Results must not depend on it, not even in the bytes under nulls or after the last value.
+    Applies to the whole process; memory kept for the next read is not used in the meantime.
 
     Examples
     --------

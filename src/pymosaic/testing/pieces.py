@@ -1,7 +1,7 @@
-"""The structures of a file, assembled one by one, lies included.
+"""The structures of a file, assembled one by one, even incorrectly.
 
-Nothing here goes through the writer, and nothing is checked: what is given ends up in the file.
-Type descriptors are bytes; :data:`INTEGER` and its like are the common ones.
+Nothing here goes through the writer, and nothing is checked: whatever is given ends up in the file.
+Type descriptors are bytes; :data:`INTEGER` and similar constants are the common ones.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ONE_TWO = bytes([0, 0]) + (1).to_bytes(4, "big") + (2).to_bytes(4, "big")
 
 
 def varint(value: int, padding: int = 0) -> bytes:
-    """Unsigned LEB128, with ``padding`` bytes more than necessary.
+    """Unsigned LEB128, ``padding`` bytes longer than necessary.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def varint(value: int, padding: int = 0) -> bytes:
 
 
 def zigzag(value: int) -> bytes:
-    """A signed number as the original order stores it."""
+    """A signed number in the form used by the original order."""
     return varint(value << 1 if value >= 0 else (-value << 1) - 1)
 
 
@@ -133,7 +133,7 @@ def forge(
     reserved: bytes = bytes(2),
     magic: bytes = b"MOSA",
 ) -> bytes:
-    """A file of these parts; what is given by name is put in place of what would be right.
+    """Assemble a file from these parts; keyword arguments replace the correct values.
 
     Examples
     --------

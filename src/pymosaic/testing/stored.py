@@ -1,7 +1,7 @@
-"""Arrow arrays -> what a file stores: type descriptors and physical columns of value bytes.
+"""Arrow arrays as a file stores them: type descriptors and physical columns of value bytes.
 
 Plain Python, value by value, sharing nothing with the writer. No float is converted on the way, so
-NaN payloads and signed zeros stay.
+NaN payloads and signed zeros are preserved.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PLAIN_IDS = {
     pa.float64(): 6,
     pa.date32(): 7,
 }
-# What other writers may put where ours writes the first: descriptors, or precisions.
+# Descriptors, or precisions, that other writers may use; ours uses the first.
 _STRINGS = [b"\x0a", b"\x08" + varint(7), b"\x09" + varint(0)]
 _BINARIES = [b"\x0d", b"\x0b" + varint(5), b"\x0c" + varint(1 << 31)]
 _TIME_PRECISIONS = [3, 0, 9, 200]
@@ -48,7 +48,7 @@ class Physical:
 def descriptor(of: pa.DataType, nullable: bool, variant: int = 0) -> bytes:
     """The type descriptor of a field.
 
-    With another ``variant`` it has parameters that no writer of ours uses, for the same Arrow type.
+    A ``variant`` other than 0 has parameters that our writer does not use, for the same Arrow type.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def _shred(column: pa.Array, is_child: bool) -> Iterator[Physical]:
     for i, is_valid in enumerate(valid):
         elements = range(offsets[i], offsets[i + 1]) if is_valid else range(0)
         lengths.append(struct.pack(">i", len(elements)) if is_valid else None)
-        # What lies under a null list is dropped.
+        # Elements under a null list are dropped.
         rows += elements
     yield Physical(lengths, bytes(4), is_child)
     is_map = pa.types.is_map(column.type)
@@ -117,7 +117,7 @@ def _shred(column: pa.Array, is_child: bool) -> Iterator[Physical]:
 
 
 def _width(of: pa.DataType) -> int:
-    """Bytes of a stored value; 0 where each tells its own length."""
+    """The size of a stored value; 0 if each value has its own length."""
     if pa.types.is_string(of) or pa.types.is_binary(of):
         return 0
     if pa.types.is_decimal(of):
@@ -174,20 +174,20 @@ def _split_nanos(value: int) -> bytes:
 
 
 def can_have_statistics(of: pa.DataType) -> bool:
-    """Whether the format keeps min and max for columns of this type."""
+    """Whether the format stores minimum and maximum for columns of this type."""
     if pa.types.is_decimal(of):
         return bool(of.precision <= 18)
     return not (pa.types.is_nested(of) or pa.types.is_binary(of))
 
 
 def statistic(of: pa.DataType, values: Values) -> bytes:
-    """What follows the column's position in a statistic: null count, minimum and maximum."""
+    """The part of a statistic after the column's position: null count, minimum and maximum."""
     present = [value for value in values if value is not None]
     head = varint(len(values) - len(present))
     if not present:
         return head
     keys = [(_sort_key(of, value), value) for value in present]
-    # A NaN bound says nothing; it is stored only where there is nothing else.
+    # A NaN bound says nothing; it is stored only if there is nothing else.
     known = [item for item in keys if item[0] == item[0]] or keys[:1]
     return head + min(known, key=_first)[1] + max(known, key=_first)[1]
 

@@ -1,10 +1,10 @@
 """Hypothesis strategies: schemas, tables, writer options and layouts of Mosaic v1 files.
 
-``cases()`` draws a whole job for a writer, ``forged_files()`` a file that no writer made. Data is
-biased towards what decides encodings: one value, few values, many values, extremes, runs of nulls.
-Hypothesis draws a handful of values per column and a seed; rows pick among those values with the
-seed, so that large tables stay cheap. Strategies are built once per type (``cache``): building
-them is what costs.
+``cases()`` draws a complete input for a writer, ``forged_files()`` a file that no writer made. Data
+is biased towards what decides encodings: one value, few values, many values, extremes, runs of
+nulls. Hypothesis draws a handful of values per column and a seed; rows pick among those values with
+the seed, so that large tables stay cheap. Strategies are built once per type (``cache``), because
+building them is expensive.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _ZONES = ("UTC", "+08:00", "-03:30", "Asia/Shanghai", "America/New_York")
 
 @dataclass(frozen=True)
 class Case:
-    """What a writer is given."""
+    """The input of a writer."""
 
     schema: pa.Schema
     batches: list[pa.RecordBatch]
@@ -77,7 +77,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 @cache
 def scalar_types() -> st.SearchStrategy[pa.DataType]:
-    """Every scalar type that the format holds as it is."""
+    """Every scalar type that the format stores without conversion."""
     plain = [
         pa.bool_(),
         pa.int8(),
@@ -132,14 +132,14 @@ def types(depth: int = _MAX_DEPTH) -> st.SearchStrategy[pa.DataType]:
 
 @cache
 def column_names() -> st.SearchStrategy[str]:
-    """Names on their own: Arrow's C interface ends a name at NUL, and the format knows no empty."""
+    """Single names: Arrow's C interface ends a name at NUL, and the format has no empty names."""
     characters = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
     return st.text(characters, min_size=1, max_size=10)
 
 
 @cache
 def name_lists(min_size: int = 1, max_size: int = 12) -> st.SearchStrategy[list[str]]:
-    """Unique names: unrelated, with a common prefix, or with what only BPE shortens."""
+    """Unique names: unrelated, with a common prefix, or compressible only by BPE."""
     numbers = st.integers(0, 150)
     families = [
         column_names(),
@@ -208,7 +208,7 @@ def values(of: pa.DataType) -> st.SearchStrategy[Value]:
 
 @dataclass(frozen=True)
 class _Pool:
-    """What the rows of a column pick from."""
+    """The values that the rows of a column pick from."""
 
     choices: list[Value]
     null_share: float
@@ -254,7 +254,7 @@ def _scalar_pools(draw: st.DrawFn, of: pa.DataType) -> list[Value]:
 @cache
 @st.composite
 def _many_values(draw: st.DrawFn, of: pa.DataType) -> list[Value]:
-    """More distinct values than a default dictionary holds, from one seed."""
+    """More distinct values than a dictionary holds by default, from one seed."""
     random = Random(draw(st.integers(0, 1 << 32)))
     count = draw(st.sampled_from([20, 254, 255, 256, 257, 400]))
     if pa.types.is_string(of):
@@ -273,7 +273,7 @@ def _many_values(draw: st.DrawFn, of: pa.DataType) -> list[Value]:
 
 
 def _to_arrow(of: pa.DataType, column: list[Value]) -> pa.Array:
-    """The array that holds these values, floats and decimals from their bits."""
+    """An array of these values; floats and decimals are built from their bits."""
     if pa.types.is_nested(of):
         return _nested_to_arrow(of, column)
     if pa.types.is_float32(of):
@@ -319,7 +319,7 @@ def record_batches(draw: st.DrawFn, schema: pa.Schema, rows: int) -> pa.RecordBa
 
 @st.composite
 def batches(draw: st.DrawFn, schema: pa.Schema) -> list[pa.RecordBatch]:
-    """Batches with their own data each, or slices of one batch, empty ones among them."""
+    """Batches with data of their own, or slices of one batch; some may be empty."""
     sizes = draw(
         st.lists(st.sampled_from(_BATCH_ROWS), min_size=draw(st.integers(0, 3)), max_size=4)
     )
@@ -331,7 +331,7 @@ def batches(draw: st.DrawFn, schema: pa.Schema) -> list[pa.RecordBatch]:
 
 @st.composite
 def tables(draw: st.DrawFn, max_columns: int = 12) -> pa.Table:
-    """A table of one chunk, of any schema."""
+    """A table of one chunk, with any schema."""
     schema = draw(schemas(max_columns))
     batch = draw(record_batches(schema, draw(st.sampled_from(_TABLE_ROWS))))
     return pa.Table.from_batches([batch], schema)
@@ -360,7 +360,7 @@ def writer_options(draw: st.DrawFn, schema: pa.Schema) -> dict[str, Any]:
 
 @st.composite
 def layouts(draw: st.DrawFn, table: pa.Table) -> Layout:
-    """A legal layout for a table, most of it as usual."""
+    """A legal layout for a table, mostly at defaults."""
     allowed = [field.name for field in table.schema if can_have_statistics(field.type)]
     rows = table.num_rows
     cuts = st.lists(st.integers(0, rows), max_size=3).map(sorted)
@@ -401,7 +401,7 @@ def layouts(draw: st.DrawFn, table: pa.Table) -> Layout:
 
 @st.composite
 def forged_files(draw: st.DrawFn, max_columns: int = 6) -> LegalFile:
-    """A legal file of any layout, with what it holds."""
+    """A legal file of any layout, with its contents."""
     table = draw(tables(max_columns))
     layout = draw(layouts(table))
     order = table.column_names if layout.original_order else stored_order(table, layout)
