@@ -15,6 +15,7 @@ import pymosaic
 from pymosaic.dataset.heads import CatalogCache
 from pymosaic.dataset.schema_union import unite
 from pymosaic.dataset.widening import widened
+from pymosaic.format.compression import NONE
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from tests.dataset.building import write_files
 
@@ -242,25 +243,25 @@ class TestCatalogCache:
         from pymosaic.format import schema_block
 
         catalog = catalog_from_arrow(pa.schema([(name, pa.int8()) for name in names]), 1)
-        return schema_block.emit(catalog, None)
+        return schema_block.emit(catalog, NONE.compressor(1, checksum=False))
 
     def test_a_block_is_parsed_once(self) -> None:
         cache, limits = CatalogCache(), pymosaic.Limits()
-        first = cache.parse(self.block("a"), False, limits)
-        assert cache.parse(self.block("a"), False, limits) is first
-        assert cache.parse(self.block("b"), False, limits) is not first
+        first = cache.parse(self.block("a"), NONE, limits)
+        assert cache.parse(self.block("a"), NONE, limits) is first
+        assert cache.parse(self.block("b"), NONE, limits) is not first
         assert cache.parsed == 2
 
     def test_a_file_held_to_other_limits_is_parsed_again(self) -> None:
         cache = CatalogCache()
-        cache.parse(self.block("a", "b"), False, pymosaic.Limits())
+        cache.parse(self.block("a", "b"), NONE, pymosaic.Limits())
         with pytest.raises(pymosaic.LimitExceededError):
-            cache.parse(self.block("a", "b"), False, pymosaic.Limits(max_columns=1))
+            cache.parse(self.block("a", "b"), NONE, pymosaic.Limits(max_columns=1))
 
     def test_the_longest_unused_goes_first(self) -> None:
         cache, limits = CatalogCache(max_bytes=300), pymosaic.Limits()
         for name in ("a", "b", "a", "c", "a"):
-            cache.parse(self.block(name), False, limits)
+            cache.parse(self.block(name), NONE, limits)
         assert cache.parsed == 3
-        cache.parse(self.block("b"), False, limits)
+        cache.parse(self.block("b"), NONE, limits)
         assert cache.parsed == 4

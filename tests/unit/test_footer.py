@@ -7,6 +7,7 @@ import pytest
 from tests.writing import write
 
 import pymosaic
+from pymosaic.format.compression import NONE, ZSTD
 from pymosaic.format.footer import FOOTER_SIZE, Footer
 
 FOOTER = Footer(
@@ -14,7 +15,7 @@ FOOTER = Footer(
     schema_offset=0x01020304,
     num_buckets=100,
     num_row_groups=3,
-    compressed=True,
+    compression=ZSTD,
 )
 BYTES = bytes.fromhex("0102030405060708 0000000001020304 00000064 00000003 01 01 0000") + b"MOSA"
 FILE_SIZE = FOOTER.index_offset + FOOTER_SIZE
@@ -37,8 +38,8 @@ def test_the_last_32_bytes_count() -> None:
 
 
 def test_no_compression() -> None:
-    assert not Footer.parse(changed(24, 0), FILE_SIZE).compressed
-    assert Footer(9, 5, 1, 0, False).emit()[24] == 0
+    assert Footer.parse(changed(24, 0), FILE_SIZE).compression is NONE
+    assert Footer(9, 5, 1, 0, NONE).emit()[24] == 0
 
 
 def test_reserved_bytes_are_not_looked_at() -> None:
@@ -88,7 +89,7 @@ def test_another_compression_is_not_supported(compression: int) -> None:
 def test_structures_follow_each_other_inside_the_file(
     schema_offset: int, index_offset: int, fits: bool
 ) -> None:
-    data = Footer(index_offset, schema_offset, 1, 0, False).emit()
+    data = Footer(index_offset, schema_offset, 1, 0, NONE).emit()
     if fits:
         assert Footer.parse(data, 100).index_offset == index_offset
     else:
@@ -100,5 +101,5 @@ def test_the_footer_of_a_written_file_tells_where_things_are() -> None:
     batch = pa.record_batch({"a": [1], "b": ["x"], "c": [None]})
     data = write([batch, batch], batch.schema, num_buckets=2, row_group_bytes=1)
     footer = Footer.parse(data, len(data))
-    assert (footer.num_buckets, footer.num_row_groups, footer.compressed) == (2, 2, True)
+    assert (footer.num_buckets, footer.num_row_groups, footer.compression) == (2, 2, ZSTD)
     assert data[footer.index_offset] == 1  # the first row group's number of rows

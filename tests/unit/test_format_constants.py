@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
+import re
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +13,7 @@ import pymosaic
 from pymosaic.file.options import DEFAULT_NUM_BUCKETS, WriterOptions
 from pymosaic.format.footer import FOOTER_SIZE, MAGIC, VERSION
 from pymosaic.format.types import Encoding, TypeId
+from pymosaic.kernels import catalog
 
 MIB, GIB = 1 << 20, 1 << 30
 
@@ -51,6 +55,18 @@ def test_encodings() -> None:
         "CONST": 1,
         "DICT": 2,
         "ALL_NULL": 3,
+    }
+
+
+@pytest.mark.parametrize("numbers", [TypeId, Encoding], ids=lambda numbers: numbers.__name__)
+def test_kernels_have_the_same_numbers(numbers: type[enum.IntEnum]) -> None:
+    """C cannot read them from Python: the two lists are held together here."""
+    text = (Path(catalog.__file__).parent / "catalog.pxd").read_text(encoding="utf-8")
+    block = re.search(rf"cdef enum {numbers.__name__}:\n((?:    .*\n)+)", text)
+    assert block is not None
+    found = re.findall(r"^    (\w+) = (\d+)", block[1], re.MULTILINE)
+    assert {name: int(value) for name, value in found} == {
+        item.name: item.value for item in numbers
     }
 
 

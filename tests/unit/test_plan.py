@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pymosaic.file.plan import BucketPlan, plan_row_group
+from pymosaic.file.plan import BucketPlan, Slot, first_range, plan_row_group, wanted_slots
 from pymosaic.format import row_group_index
+from pymosaic.format.bucket import BucketPlace
 from pymosaic.kernels import schema_content
+from pymosaic.kernels.bucket_decoder import BucketDecoder
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.row_group_index import RowGroupIndex
 from pymosaic.limits import Limits
@@ -52,7 +54,7 @@ def plan(positions: list[int], of_row_group: int = 0) -> list[BucketPlan]:
 def test_each_bucket_of_a_wanted_column_once_in_ascending_order(
     positions: list[int], buckets: list[int]
 ) -> None:
-    assert [part.bucket for part in plan(positions)] == buckets
+    assert [part.place.bucket for part in plan(positions)] == buckets
 
 
 def test_a_bucket_has_its_columns_ascending_and_their_places_in_the_result() -> None:
@@ -63,21 +65,47 @@ def test_a_bucket_has_its_columns_ascending_and_their_places_in_the_result() -> 
 
 def test_where_the_buckets_are_and_how() -> None:
     monolithic, paged, _ = plan([0, 3, 5])
-    assert (monolithic.offset, monolithic.compressed_size, monolithic.raw_size) == (0, 20, 30)
-    assert (monolithic.missing, monolithic.paged) == (False, False)
-    assert (paged.offset, paged.compressed_size, paged.raw_size) == (20, 25, 0)
-    assert (paged.missing, paged.paged) == (False, True)
+    assert monolithic.place == BucketPlace(0, 0, 20, 30)
+    assert monolithic.place.layout == "monolithic"
+    assert paged.place == BucketPlace(1, 20, 25, 0)
+    assert paged.place.layout == "paged"
+
+
+@pytest.mark.parametrize(
+    ("positions", "of_row_group", "wanted"),
+    [
+        ([0], 0, (0, 20)),
+        ([3], 0, (20, 8)),
+        ([3, 4], 0, (20, 25)),
+        ([6], 1, None),
+    ],
+    ids=["all of a monolithic bucket", "a directory", "all of a paged bucket", "nothing"],
+)
+def test_what_is_read_of_a_bucket_at_first(
+    positions: list[int], of_row_group: int, wanted: tuple[int, int] | None
+) -> None:
+    (part,) = plan(positions, of_row_group)
+    decoder = BucketDecoder(CATALOG, part.place.bucket, 10)
+    assert first_range(part, CATALOG, decoder) == wanted
+
+
+def test_slots_of_wanted_columns_that_hold_something() -> None:
+    decoder = BucketDecoder(CATALOG, 1, 10)
+    offsets = np.array([8, 18, 25])
+    assert wanted_slots(plan([4])[0], decoder, offsets) == [Slot(1, 18, 25)]
+    assert wanted_slots(plan([3, 4])[0], decoder, offsets) == [Slot(0, 8, 18), Slot(1, 18, 25)]
+    assert wanted_slots(plan([3])[0], decoder, np.array([8, 8, 25])) == []
 
 
 def test_each_row_group_has_its_own_places() -> None:
     (stored,) = plan([1], of_row_group=1)
-    assert (stored.offset, stored.compressed_size, stored.raw_size) == (50, 6, 8)
+    assert stored.place == BucketPlace(0, 50, 6, 8)
 
 
 @pytest.mark.parametrize("position", [3, 6], ids=["not listed", "listed without bytes"])
 def test_a_bucket_that_is_not_stored_is_missing(position: int) -> None:
     (part,) = plan([position], of_row_group=1)
-    assert (part.missing, part.paged) == (True, False)
+    assert part.place.layout == "missing"
     assert part.positions.tolist() == [position]
 
 
@@ -86,17 +114,17 @@ def test_columns_are_spread_as_the_format_says(num_columns: int, num_buckets: in
     catalog, index = parsed(num_columns, num_buckets, row_group(1))
     everything = plan_row_group(catalog, index, 0, np.arange(num_columns))
     assert {
-        position: part.bucket for part in everything for position in part.positions.tolist()
+        position: part.place.bucket for part in everything for position in part.positions.tolist()
     } == {position: position * num_buckets // num_columns for position in range(num_columns)}
     for part in everything:
-        first, last = catalog.bucket_range(part.bucket)
+        first, last = catalog.bucket_range(part.place.bucket)
         assert part.positions.tolist() == list(range(first, last))
 
 
 def test_the_most_buckets_there_can_be_cost_nothing() -> None:
     catalog, index = parsed(3, (1 << 32) - 1, row_group(1))
     parts = plan_row_group(catalog, index, 0, np.array([2, 0]))
-    assert [part.bucket for part in parts] == [0, ((1 << 32) - 1) * 2 // 3]
+    assert [part.place.bucket for part in parts] == [0, ((1 << 32) - 1) * 2 // 3]
 
 
 def test_a_row_group_that_is_not_there() -> None:

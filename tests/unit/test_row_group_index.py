@@ -6,13 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pymosaic.format.row_group_index import BucketEntry, emit_row_group, parse
+from pymosaic.format.bucket import BucketPlace
+from pymosaic.format.row_group_index import emit_row_group, parse
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 
 
 def test_sizes_of_buckets() -> None:
     catalog = catalog_from_arrow(pa.schema([(f"c{i}", pa.int8()) for i in range(9)]), 9)
-    entries = [BucketEntry(1, 0, 10, 20), BucketEntry(4, 10, 30, 0), BucketEntry(8, 40, 5, 6)]
+    entries = [BucketPlace(1, 0, 10, 20), BucketPlace(4, 10, 30, 0), BucketPlace(8, 40, 5, 6)]
     index = parse(emit_row_group(3, entries, []), catalog, 1, 100)
     compressed, raw = index.bucket_sizes(0, np.array([0, 1, 4, 7, 8, 1 << 40], np.int64))
     assert compressed.tolist() == [0, 10, 30, 0, 5, 0]

@@ -1,31 +1,13 @@
-"""Column statistics: the stored bytes of a minimum or maximum, turned into typed values.
+"""Column statistics as typed values: Arrow scalars and plain Python values.
 
-The row group index holds, per column and row group, a null count and (unless every value is
-null) a minimum and a maximum. The bytes of a value, without the length prefix of strings:
-
-=========================== ======================================================
-Arrow type                  bytes
-=========================== ======================================================
-bool                        1; not zero is true
-int8, int16, int32, int64   1, 2, 4, 8; two's complement, big-endian
-float, double               4, 8; IEEE bits, big-endian
-date32                      4; days, big-endian
-time32[ms]                  4; milliseconds of the day, big-endian
-decimal128(p <= 18, s)      8; unscaled value, big-endian
-decimal128(p > 18, s)       0 to 16; unscaled value, big-endian, sign-extended
-timestamp[ms], [us]         8; big-endian
-timestamp[ns]               8 + 4; milliseconds, then nanoseconds 0 to 999,999
-string, binary              the bytes themselves
-=========================== ======================================================
-
-Values are checked here; whether ``null_count`` fits the row group is the index parser's part.
+The bytes, and the checks of them, are in :mod:`pymosaic.format.statistics`. Whether ``null_count``
+fits the row group is checked where the index is parsed.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
-import struct
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, TypeAlias, cast
@@ -33,7 +15,7 @@ from typing import Literal, TypeAlias, cast
 import numpy as np
 import pyarrow as pa
 
-from pymosaic.errors import CorruptFileError
+from pymosaic.format import statistics as stored
 
 __all__ = [
     "ColumnStatistics",
@@ -58,12 +40,7 @@ PlainValue: TypeAlias = (
 )
 
 _UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-_MILLIS_PER_DAY = 86_400_000
-_NANOS_PER_MILLI = 1_000_000
-_COMPACT_PRECISION = 18
-_MAX_DECIMAL_BYTES = 16
 _INT64_MIN = -(1 << 63)
-_INT64_MAX = (1 << 63) - 1
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 # A zone is looked up among the files of the system: a text from a file must not lead elsewhere.
 _ZONE_NAME = re.compile(r"[A-Za-z0-9_+:-]{1,32}(/[A-Za-z0-9_+:-]{1,32}){0,3}", re.ASCII)
@@ -205,30 +182,29 @@ def decode_value(data: bytes, arrow_type: pa.DataType) -> pa.Scalar:
     """
     types = pa.types
     if types.is_boolean(arrow_type):
-        return pa.scalar(_integer(data, 1, arrow_type) != 0)
+        return pa.scalar(stored.parse_integer(data, 1, arrow_type) != 0)
     if types.is_integer(arrow_type) or types.is_date32(arrow_type):
-        return pa.scalar(_integer(data, arrow_type.bit_width // 8, arrow_type), arrow_type)
-    if types.is_float32(arrow_type) or types.is_float64(arrow_type):
-        _check_length(data, arrow_type.bit_width // 8, arrow_type)
-        (number,) = struct.unpack(">f" if len(data) == 4 else ">d", data)
+        number = stored.parse_integer(data, arrow_type.bit_width // 8, arrow_type)
         return pa.scalar(number, arrow_type)
+    if types.is_float32(arrow_type) or types.is_float64(arrow_type):
+        return pa.scalar(
+            stored.parse_float(data, arrow_type.bit_width // 8, arrow_type), arrow_type
+        )
     if types.is_time32(arrow_type):
-        millis = _integer(data, 4, arrow_type)
-        if not 0 <= millis < _MILLIS_PER_DAY:
-            raise _corrupt(f"a time of {millis} milliseconds is outside the day")
-        return pa.scalar(millis, arrow_type)
+        return pa.scalar(stored.parse_time(data, arrow_type), arrow_type)
     if types.is_timestamp(arrow_type):
-        return pa.scalar(_timestamp(data, arrow_type), arrow_type)
+        if arrow_type.unit == "ns":
+            return pa.scalar(stored.parse_nanoseconds(data, arrow_type), arrow_type)
+        return pa.scalar(stored.parse_integer(data, 8, arrow_type), arrow_type)
     if types.is_decimal128(arrow_type):
-        return _decimal(data, arrow_type)
+        unscaled = stored.parse_decimal(data, arrow_type.precision, arrow_type)
+        # Through the view, because Arrow cannot rescale every value to a negative scale.
+        return pa.array([Decimal(unscaled)], _UNSCALED).view(arrow_type)[0]
     if types.is_string(arrow_type):
-        try:
-            return pa.scalar(data.decode("utf-8"), arrow_type)
-        except UnicodeDecodeError as error:
-            raise _corrupt(f"a string is not UTF-8: {error.reason}", error.start) from None
+        return pa.scalar(stored.parse_text(data), arrow_type)
     if types.is_binary(arrow_type):
         return pa.scalar(data, arrow_type)
-    raise _corrupt(f"a column of type {arrow_type} has a minimum or maximum")
+    raise stored.corrupt(f"a column of type {arrow_type} has a minimum or maximum")
 
 
 def order_key(scalar: pa.Scalar) -> int | float | bytes:
@@ -257,46 +233,6 @@ def order_key(scalar: pa.Scalar) -> int | float | bytes:
     else:
         key = scalar.as_buffer().to_pybytes()
     return key
-
-
-def _integer(data: bytes, width: int, arrow_type: pa.DataType) -> int:
-    _check_length(data, width, arrow_type)
-    return int.from_bytes(data, "big", signed=True)
-
-
-def _check_length(data: bytes, width: int, arrow_type: pa.DataType) -> None:
-    if len(data) != width:
-        raise _corrupt(f"a value of type {arrow_type} takes {width} bytes, got {len(data)}")
-
-
-def _timestamp(data: bytes, arrow_type: pa.DataType) -> int:
-    if arrow_type.unit != "ns":
-        return _integer(data, 8, arrow_type)
-    _check_length(data, 12, arrow_type)
-    millis, nanos = struct.unpack(">qi", data)
-    if not 0 <= nanos < _NANOS_PER_MILLI:
-        raise _corrupt(f"nanoseconds of the millisecond are 0 to 999999, got {nanos}", 8)
-    value: int = millis * _NANOS_PER_MILLI + nanos
-    if not _INT64_MIN <= value <= _INT64_MAX:
-        raise _corrupt("a nanosecond timestamp is beyond 64 bits")
-    return value
-
-
-def _decimal(data: bytes, arrow_type: pa.DataType) -> pa.Scalar:
-    precision = arrow_type.precision
-    if precision <= _COMPACT_PRECISION:
-        _check_length(data, 8, arrow_type)
-    elif len(data) > _MAX_DECIMAL_BYTES:
-        raise _corrupt(f"a value of type {arrow_type} takes up to 16 bytes, got {len(data)}")
-    unscaled = int.from_bytes(data, "big", signed=True)
-    if abs(unscaled) >= 10**precision:
-        raise _corrupt(f"a value of type {arrow_type} has more than {precision} digits")
-    # Through the view, because Arrow cannot rescale every value to a negative scale.
-    return pa.array([Decimal(unscaled)], _UNSCALED).view(arrow_type)[0]
-
-
-def _corrupt(reason: str, offset: int | None = None) -> CorruptFileError:
-    return CorruptFileError(reason, structure="statistics", offset=offset)
 
 
 def plain_value(scalar: pa.Scalar) -> PlainValue:

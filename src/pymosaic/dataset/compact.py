@@ -239,11 +239,12 @@ def _options_of(
 ) -> dict[str, Any]:
     """The options that files were written with, as far as they show."""
     num_buckets = num_columns = 0
-    compressed = False
+    compression = "none"
     statistics: set[str] = set()
     for path in paths:
         with MosaicFile(path, filesystem=filesystem, limits=limits) as file:
-            compressed |= file.metadata.compression == "zstd"
+            if compression == "none":
+                compression = file.metadata.compression
             if file.num_columns > num_columns:
                 num_buckets, num_columns = file.num_buckets, file.num_columns
             if file.num_row_groups:
@@ -253,7 +254,7 @@ def _options_of(
     # A column that was widened may have become of a type that has none.
     catalog = catalog_from_arrow(schema, 1)
     options: dict[str, Any] = {
-        "compression": "zstd" if compressed else "none",
+        "compression": compression,
         "statistics": [x for x in sorted(statistics) if catalog.has_statistics(catalog.find(x))],
     }
     # As many buckets as columns says nothing about what was asked for.

@@ -86,7 +86,7 @@ def summarize_files(
             source.size,
             size,
             row_groups,
-            hashlib.sha256(content).digest() + bytes([end.footer.compressed]),
+            hashlib.sha256(content).digest() + bytes([end.footer.compression.code]),
             row_groups > 1
             and size < min_row_group_bytes * row_groups
             and _is_divisible(storage, path, limits, row_group_bytes),

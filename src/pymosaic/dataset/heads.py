@@ -25,6 +25,7 @@ from pymosaic.errors import (
 from pymosaic.file.reader import check_buckets, read_end
 from pymosaic.file.row_group_reader import FileParts
 from pymosaic.format import row_group_index, schema_block
+from pymosaic.format.compression import Compression
 from pymosaic.io import Source, open_source
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.row_group_index import RowGroupIndex
@@ -62,21 +63,21 @@ class CatalogCache:
 
     def __init__(self, max_bytes: int = _MAX_CACHED_BYTES) -> None:
         self._max_bytes = max_bytes
-        self._catalogs: OrderedDict[tuple[bool, Limits, bytes], Catalog] = OrderedDict()
+        self._catalogs: OrderedDict[tuple[Compression, Limits, bytes], Catalog] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
         self.parsed = 0
 
-    def parse(self, block: bytes, compressed: bool, limits: Limits) -> Catalog:
+    def parse(self, block: bytes, compression: Compression, limits: Limits) -> Catalog:
         """The catalog of a schema block."""
-        key = (compressed, limits, block)
+        key = (compression, limits, block)
         with self._lock:
             catalog = self._catalogs.get(key)
             if catalog is not None:
                 self._catalogs.move_to_end(key)
                 return catalog
             # Under the lock: of files opened at once, one parses and the others wait for it.
-            catalog = schema_block.parse(block, compressed, limits)
+            catalog = schema_block.parse(block, compression, limits)
             self.parsed += 1
             self._catalogs[key] = catalog
             self._bytes += _weight(block, catalog)
@@ -100,7 +101,7 @@ class FileHead:
 
     name: str | None
     size: int
-    compressed: bool
+    compression: Compression
     catalog: Catalog
     index: RowGroupIndex
     index_bytes: int
@@ -111,19 +112,19 @@ def read_head(source: Source, limits: Limits) -> FileHead:
     with located(source.name):
         end = read_end(source, limits)
         footer = end.footer
-        catalog = catalogs.parse(bytes(end.schema_block), footer.compressed, limits)
+        catalog = catalogs.parse(bytes(end.schema_block), footer.compression, limits)
         check_buckets(footer, catalog)
         # The index keeps the bytes it is made from: not the whole tail.
         index = row_group_index.parse(
             bytes(end.row_group_index), catalog, footer.num_row_groups, footer.schema_offset
         )
         size = len(end.row_group_index)
-    return FileHead(source.name, source.size, footer.compressed, catalog, index, size)
+    return FileHead(source.name, source.size, footer.compression, catalog, index, size)
 
 
 def open_parts(head: FileHead, source: Source, limits: Limits) -> FileParts:
     """An open file whose end need not be read again."""
-    return FileParts(head.catalog, head.index, head.compressed, limits, source.read_ranges)
+    return FileParts(head.catalog, head.index, head.compression, limits, source.read_ranges)
 
 
 class HeadStore:

@@ -31,6 +31,7 @@ from pymosaic.file.plan import plan_row_group
 from pymosaic.file.reader import FileEnd, check_buckets, read_end
 from pymosaic.file.row_group_reader import BucketLoader, FileParts, RowGroupReader
 from pymosaic.format import row_group_index, schema_block
+from pymosaic.format.compression import Compression
 from pymosaic.format.footer import Footer
 from pymosaic.io import Sink, SinkLike, Source, SourceLike, open_sink, open_source
 from pymosaic.kernels.catalog import Catalog
@@ -64,7 +65,7 @@ class _Input:
     source: SourceLike
     name: str
     size: int
-    compressed: bool
+    compression: Compression
     catalog: Catalog
     index: RowGroupIndex
     start: int
@@ -73,7 +74,7 @@ class _Input:
 
 def schema_content_of(end: FileEnd, limits: Limits) -> bytes:
     """The content of a file's schema block; compressed, equal contents may have other bytes."""
-    return bytes(schema_block.content(end.schema_block, end.footer.compressed, limits))
+    return bytes(schema_block.content(end.schema_block, end.footer.compression, limits))
 
 
 @checked_keywords()
@@ -167,7 +168,7 @@ def _open_inputs(
                 if found == content and inputs:
                     catalog = inputs[0].catalog
                 else:
-                    catalog = schema_block.parse(end.schema_block, end.footer.compressed, limits)
+                    catalog = schema_block.parse(end.schema_block, end.footer.compression, limits)
                 check_buckets(end.footer, catalog)
                 index = row_group_index.parse(
                     bytes(end.row_group_index),
@@ -179,10 +180,10 @@ def _open_inputs(
             if source is not file:
                 source.close()
         opened = _Input(
-            file, name, source.size, end.footer.compressed, catalog, index, *index.extent()
+            file, name, source.size, end.footer.compression, catalog, index, *index.extent()
         )
         inputs.append(opened)
-        if found != content or opened.compressed != inputs[0].compressed:
+        if found != content or opened.compression is not inputs[0].compression:
             raise InvalidDataError(
                 f"{name} cannot be glued to {inputs[0].name}: {_difference(inputs[0], opened)}"
             )
@@ -190,8 +191,9 @@ def _open_inputs(
 
 
 def _difference(first: _Input, second: _Input) -> str:
-    if first.compressed != second.compressed:
-        return f"{(first if first.compressed else second).name} is compressed, the other is not"
+    if first.compression is not second.compression:
+        compressed = second if first.compression.is_plain else first
+        return f"{compressed.name} is compressed, the other is not"
     if first.catalog.num_buckets != second.catalog.num_buckets:
         return (
             f"they have {first.catalog.num_buckets} and {second.catalog.num_buckets} buckets "
@@ -257,7 +259,7 @@ def _glue(
         schema_offset,
         inputs[0].catalog.num_buckets,
         num_row_groups,
-        inputs[0].compressed,
+        inputs[0].compression,
     )
     sink.write(footer.emit())
     meter.finish()
@@ -267,7 +269,7 @@ def _glue(
 
 def _verify(source: Source, item: _Input, limits: Limits) -> None:
     """Decompress every block, which checks its checksum, and walk its structure."""
-    parts = FileParts(item.catalog, item.index, item.compressed, limits, source.read_ranges)
+    parts = FileParts(item.catalog, item.index, item.compression, limits, source.read_ranges)
     for _ in ordered_map(_walk, _fetch_buckets(parts), use_threads=True):
         pass
 
@@ -276,7 +278,7 @@ def _fetch_buckets(parts: FileParts) -> Iterator[BucketLoader]:
     positions = np.arange(parts.catalog.num_columns)
     for row_group in range(parts.index.num_row_groups):
         plans = plan_row_group(parts.catalog, parts.index, row_group, positions)
-        sizes = [plan.compressed_size for plan in plans]
+        sizes = [plan.place.compressed_size for plan in plans]
         for run in split_evenly(plans, sizes, -(-sum(sizes) // _VERIFY_BYTES)):
             yield from RowGroupReader(parts, row_group, use_threads=False).fetch(run)
 

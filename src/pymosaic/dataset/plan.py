@@ -12,6 +12,7 @@ import pyarrow as pa
 from pymosaic.arrow.statistics import ColumnStatistics, make_statistics
 from pymosaic.dataset.heads import FileHead
 from pymosaic.dataset.partitioning import Partition
+from pymosaic.format.bucket import buckets_of, is_paged, starts_of
 from pymosaic.kernels.catalog import Catalog
 
 __all__ = [
@@ -146,17 +147,14 @@ class BucketShares:
     def __init__(self, catalog: Catalog, selections: Sequence[npt.NDArray[np.int64]]) -> None:
         positions = np.unique(np.concatenate(selections))
         # Of a file's buckets, of which it may claim billions, only the wanted ones are looked at.
-        self._buckets, wanted = np.unique(
-            positions * catalog.num_buckets // max(1, catalog.num_columns), return_counts=True
-        )
-        starts = -(-self._buckets * catalog.num_columns // catalog.num_buckets)
-        stops = -(-(self._buckets + 1) * catalog.num_columns // catalog.num_buckets)
-        self._share = wanted / (stops - starts)
+        self._buckets, wanted = np.unique(buckets_of(catalog, positions), return_counts=True)
+        starts = starts_of(catalog, self._buckets)
+        self._share = wanted / (starts_of(catalog, self._buckets + 1) - starts)
 
     def measure(self, head: FileHead, row_group: int) -> tuple[int, int]:
         """Number of buckets and compressed bytes to read from a row group."""
         compressed, raw = head.index.bucket_sizes(row_group, self._buckets)
-        share = np.where(raw == 0, self._share, 1.0)
+        share = np.where(is_paged(compressed, raw), self._share, 1.0)
         return int(np.count_nonzero(compressed)), int(np.ceil(compressed * share).sum())
 
 

@@ -13,7 +13,9 @@ from pymosaic.errors import ColumnNotFoundError, located
 from pymosaic.file.plan import BucketPlan
 from pymosaic.file.projection import Positions
 from pymosaic.file.row_group_reader import BucketLoader, FileParts, RowGroupReader, Selection
+from pymosaic.format.bucket import BucketPlace, Layout, buckets_of
 from pymosaic.format.footer import FOOTER_SIZE, Footer
+from pymosaic.format.row_group_index import bucket_place
 from pymosaic.format.types import Encoding, TypeId
 from pymosaic.io import Source
 
@@ -63,34 +65,54 @@ class ColumnMetadata:
     compressed_size: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class BucketMetadata:
     """One bucket of one row group.
 
     Parameters
     ----------
-    bucket : int
-        Its number.
-    layout : str
-        ``"monolithic"``, ``"paged"``, or ``"missing"`` (not stored: all null).
-    offset, compressed_size : int
-        Where it is in the file.
-    raw_size : int or None
-        Bytes before compression; None for paged buckets, whose pages tell theirs.
     first_column, num_columns : int
         Its columns, as places in name order.
     """
 
-    bucket: int
-    layout: str
-    offset: int
-    compressed_size: int
-    raw_size: int | None
     first_column: int
     num_columns: int
-    _parts: FileParts = field(repr=False)
-    _row_group: int = field(repr=False)
-    _name: str | None = field(repr=False)
+    _place: BucketPlace
+    _parts: FileParts
+    _row_group: int
+    _name: str | None
+
+    def __repr__(self) -> str:
+        return (
+            f"BucketMetadata(bucket={self.bucket}, layout={self.layout!r}, offset={self.offset}, "
+            f"compressed_size={self.compressed_size}, raw_size={self.raw_size}, "
+            f"first_column={self.first_column}, num_columns={self.num_columns})"
+        )
+
+    @property
+    def bucket(self) -> int:
+        """Its number."""
+        return self._place.bucket
+
+    @property
+    def layout(self) -> Layout:
+        """``"monolithic"``, ``"paged"``, or ``"missing"`` (not stored: all null)."""
+        return self._place.layout
+
+    @property
+    def offset(self) -> int:
+        """Where it starts in the file; 0 if it is missing."""
+        return self._place.offset
+
+    @property
+    def compressed_size(self) -> int:
+        """Its bytes in the file."""
+        return self._place.compressed_size
+
+    @property
+    def raw_size(self) -> int | None:
+        """Bytes before compression; None for paged buckets, whose pages tell theirs."""
+        return self._place.raw_size or None
 
     @property
     def column_names(self) -> list[str]:
@@ -145,9 +167,7 @@ class BucketMetadata:
         return found
 
     def _loader(self, positions: Positions) -> BucketLoader:
-        plan = BucketPlan(
-            self.bucket, self.offset, self.compressed_size, self.raw_size or 0, positions, positions
-        )
+        plan = BucketPlan(self._place, positions, positions)
         return RowGroupReader(self._parts, self._row_group, False).fetch([plan])[0]
 
     def _read_columns(self) -> list[ColumnMetadata]:
@@ -207,24 +227,8 @@ class RowGroupMetadata:
     def bucket(self, bucket: int) -> BucketMetadata:
         """One of the buckets, stored or not."""
         first, last = self._parts.catalog.bucket_range(bucket)
-        offset, compressed_size, raw_size = self._parts.index.entry(self._row_group, bucket) or (
-            0,
-            0,
-            0,
-        )
-        layout = "missing" if compressed_size == 0 else "monolithic" if raw_size else "paged"
-        return BucketMetadata(
-            bucket,
-            layout,
-            offset,
-            compressed_size,
-            raw_size if layout == "monolithic" else None,
-            first,
-            last - first,
-            self._parts,
-            self._row_group,
-            self._name,
-        )
+        place = bucket_place(self._parts.index, self._row_group, bucket)
+        return BucketMetadata(first, last - first, place, self._parts, self._row_group, self._name)
 
     def buckets(self) -> Iterator[BucketMetadata]:
         """All buckets, by number."""
@@ -292,7 +296,7 @@ class FileMetadata:
     @property
     def compression(self) -> str:
         """``"zstd"`` or ``"none"``."""
-        return "zstd" if self._footer.compressed else "none"
+        return self._footer.compression.name
 
     @property
     def name_encoding(self) -> str:
@@ -326,7 +330,7 @@ class FileMetadata:
 
     def column_bucket(self, name: str) -> int:
         """The number of the bucket that a column is in."""
-        return self._position(name) * self.num_buckets // self.num_columns
+        return int(buckets_of(self._parts.catalog, np.array([self._position(name)]))[0])
 
     def _position(self, name: str) -> int:
         position = self._parts.catalog.find(name)

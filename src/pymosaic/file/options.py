@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Literal
 
 from pymosaic.errors import InvalidOptionError
+from pymosaic.format.compression import BY_NAME, Compression
 
 __all__ = [
     "AUTO_BUCKET_BYTES",
@@ -66,7 +67,7 @@ class WriterOptions:
     def __post_init__(self) -> None:
         if isinstance(self.compression, str):
             object.__setattr__(self, "compression", self.compression.lower())
-        if self.compression not in ("zstd", "none", None):
+        if self.compression is not None and self.compression not in tuple(BY_NAME):
             raise InvalidOptionError(
                 f"compression must be 'zstd' or 'none', got {self.compression!r}"
             )
@@ -89,9 +90,9 @@ class WriterOptions:
             object.__setattr__(self, "statistics", _names("statistics", self.statistics))
 
     @property
-    def compressed(self) -> bool:
-        """Whether blocks are zstd frames."""
-        return self.compression == "zstd"
+    def codec(self) -> Compression:
+        """What compresses blocks."""
+        return BY_NAME[self.compression or "none"]
 
     def pieces(self, total_bytes: int, largest_column_bytes: int) -> int:
         """How many row groups to make of a batch of this size, at least.

@@ -1,16 +1,26 @@
-"""(catalog, index, columns, row group) -> which buckets to read, for which columns. Pure."""
+"""(catalog, index, columns, row group) -> which bytes of which buckets to read. Pure.
+
+What to read of a paged bucket is known in two steps: its directory says where the slots are.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from pymosaic.format.bucket import BucketPlace, buckets_of
+from pymosaic.format.row_group_index import bucket_place
+from pymosaic.kernels.bucket_decoder import BucketDecoder
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.row_group_index import RowGroupIndex
 
-__all__ = ["BucketPlan", "plan_row_group"]
+__all__ = ["BucketPlan", "ByteRange", "Slot", "first_range", "plan_row_group", "wanted_slots"]
+
+ByteRange: TypeAlias = tuple[int, int]
+"""Offset in the file, and length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,26 +28,19 @@ class BucketPlan:
     """What to take from one bucket of one row group.
 
     ``positions`` are the wanted columns in ascending order, ``slots`` their places in the result.
-    A ``compressed_size`` of 0 means that the bucket is not stored (all null), a ``raw_size`` of 0
-    that it is paged.
     """
 
-    bucket: int
-    offset: int
-    compressed_size: int
-    raw_size: int
+    place: BucketPlace
     positions: npt.NDArray[np.int64]
     slots: npt.NDArray[np.int64]
 
-    @property
-    def missing(self) -> bool:
-        """Not stored: every value is null."""
-        return self.compressed_size == 0
 
-    @property
-    def paged(self) -> bool:
-        """Columns are compressed one by one."""
-        return self.compressed_size > 0 and self.raw_size == 0
+class Slot(NamedTuple):
+    """A slot of a paged bucket: its physical column, and its bytes, counted from the bucket's."""
+
+    column: int
+    start: int
+    stop: int
 
 
 def plan_row_group(
@@ -48,11 +51,44 @@ def plan_row_group(
         return []
     slots = np.argsort(positions, kind="stable")
     ordered = positions[slots]
-    buckets = ordered * catalog.num_buckets // catalog.num_columns
+    buckets = buckets_of(catalog, ordered)
     starts = np.flatnonzero(np.diff(buckets, prepend=-1))
     stops = [*starts[1:].tolist(), len(ordered)]
-    plans = []
-    for bucket, start, stop in zip(buckets[starts].tolist(), starts.tolist(), stops, strict=True):
-        entry = index.entry(row_group, bucket) or (0, 0, 0)
-        plans.append(BucketPlan(bucket, *entry, ordered[start:stop], slots[start:stop]))
-    return plans
+    return [
+        BucketPlan(bucket_place(index, row_group, bucket), ordered[start:stop], slots[start:stop])
+        for bucket, start, stop in zip(
+            buckets[starts].tolist(), starts.tolist(), stops, strict=True
+        )
+    ]
+
+
+def first_range(plan: BucketPlan, catalog: Catalog, decoder: BucketDecoder) -> ByteRange | None:
+    """What to read of a bucket before anything is known of it; None if it is not stored.
+
+    That is all of it, or the directory of a paged bucket of which only some columns are wanted.
+    """
+    place = plan.place
+    if place.missing:
+        return None
+    first, last = catalog.bucket_range(place.bucket)
+    size = place.compressed_size
+    if place.paged and len(plan.positions) < last - first:
+        size = min(size, decoder.directory_size())
+    return place.offset, size
+
+
+def wanted_slots(
+    plan: BucketPlan, decoder: BucketDecoder, offsets: npt.NDArray[np.int64]
+) -> list[Slot]:
+    """The slots that hold the wanted columns and their children, without the empty ones.
+
+    ``offsets`` is what :func:`pymosaic.format.bucket.parse_directory` gave.
+    """
+    slots = []
+    for position in plan.positions:
+        primary, first_child, last_child = decoder.physical_range(position)
+        for column in (primary, *range(first_child, last_child)):
+            start, stop = int(offsets[column]), int(offsets[column + 1])
+            if stop > start:
+                slots.append(Slot(column, start, stop))
+    return slots

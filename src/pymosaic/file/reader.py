@@ -120,13 +120,13 @@ def _open(source: Source, limits: Limits) -> tuple[Footer, FileParts]:
     """Read and check everything but the buckets."""
     end = read_end(source, limits)
     footer = end.footer
-    catalog = schema_block.parse(end.schema_block, footer.compressed, limits)
+    catalog = schema_block.parse(end.schema_block, footer.compression, limits)
     check_buckets(footer, catalog)
     index = row_group_index.parse(
         end.row_group_index, catalog, footer.num_row_groups, footer.schema_offset
     )
     fetch = _Bytes(source, end.tail, end.tail_start).fetch
-    return footer, FileParts(catalog, index, footer.compressed, limits, fetch)
+    return footer, FileParts(catalog, index, footer.compression, limits, fetch)
 
 
 class MosaicFile:

@@ -17,10 +17,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
-from pymosaic.file.plan import BucketPlan, plan_row_group
+from pymosaic.file.plan import (
+    BucketPlan,
+    ByteRange,
+    Slot,
+    first_range,
+    plan_row_group,
+    wanted_slots,
+)
 from pymosaic.file.projection import Positions
-from pymosaic.format.block import decompress, has_checksum
-from pymosaic.format.varint import decode_varint
+from pymosaic.format.bucket import check_layout, parse_directory
+from pymosaic.format.compression import Compression
+from pymosaic.format.page import open_slot, parse_slot
 from pymosaic.kernels.arrow_export import BatchExport, MemoryBudget, OutputArena, export_schema
 from pymosaic.kernels.bucket_decoder import BucketDecoder
 from pymosaic.kernels.catalog import Catalog
@@ -30,7 +38,7 @@ from pymosaic.threads import num_threads, ordered_map, split_evenly
 
 __all__ = ["BucketLoader", "FileParts", "RowGroupReader", "Selection"]
 
-Fetch: TypeAlias = Callable[[Sequence[tuple[int, int]]], list[memoryview]]
+Fetch: TypeAlias = Callable[[Sequence[ByteRange]], list[memoryview]]
 
 # Below this many compressed bytes, handing work to threads costs more than it saves.
 _WORTH_A_THREAD = 128 << 10
@@ -72,7 +80,7 @@ class FileParts:
 
     catalog: Catalog
     index: RowGroupIndex
-    compressed: bool
+    compression: Compression
     limits: Limits
     fetch: Fetch
 
@@ -83,99 +91,74 @@ class BucketLoader:
     def __init__(self, parts: FileParts, row_group: int, num_rows: int, plan: BucketPlan) -> None:
         self.plan = plan
         self._parts = parts
-        self._row_group = row_group
-        self.decoder = BucketDecoder(parts.catalog, plan.bucket, num_rows)
+        self._structure = f"row group {row_group}, bucket {plan.place.bucket}"
+        self.decoder = BucketDecoder(parts.catalog, plan.place.bucket, num_rows)
         self._whole: memoryview | None = None
         self._slots: dict[int, memoryview] = {}
         self._offsets: npt.NDArray[np.int64] | None = None
         # Physical columns whose pages are in the decoder; None until a first load.
         self._loaded: set[int] | None = None
-        if plan.paged and not parts.compressed:
-            raise CorruptFileError(
-                "a paged bucket in a file without compression", structure=self._structure
-            )
-
-    @property
-    def _structure(self) -> str:
-        return f"row group {self._row_group}, bucket {self.plan.bucket}"
+        check_layout(plan.place, parts.compression, self._structure)
 
     def retarget(self, plan: BucketPlan) -> None:
         """Ask for other columns of the same bucket; what was loaded before stays."""
         self.plan = plan
 
-    def first_ranges(self) -> list[tuple[int, int]]:
-        """What the first round must fetch: the bucket, or the directory of a paged one."""
-        plan = self.plan
-        if plan.missing or self._loaded is not None:
+    def first_ranges(self) -> list[ByteRange]:
+        """What the first round must fetch."""
+        if self._loaded is not None:
             return []
-        first, last = self._parts.catalog.bucket_range(plan.bucket)
-        if not plan.paged or len(plan.positions) == last - first:
-            return [(plan.offset, plan.compressed_size)]
-        return [(plan.offset, min(self.decoder.directory_size(), plan.compressed_size))]
+        wanted = first_range(self.plan, self._parts.catalog, self.decoder)
+        return [] if wanted is None else [wanted]
 
-    def take_first(self, data: Sequence[memoryview]) -> list[tuple[int, int]]:
+    def take_first(self, data: Sequence[memoryview]) -> list[ByteRange]:
         """Take the first round's bytes; returns the slots that the second must fetch."""
-        if self.plan.missing:
+        place = self.plan.place
+        if place.missing:
             self.decoder.load_missing()
             return []
         if data:
             self._take_start(data[0])
-        return [
-            (self.plan.offset + start, stop - start)
-            for index, start, stop in self._wanted_slots()
-            if index not in self._slots
-        ]
+        return [(place.offset + start, stop - start) for _, start, stop in self._missing_slots()]
 
     def _take_start(self, data: memoryview) -> None:
         self._whole = data
-        if not self.plan.paged:
+        place = self.plan.place
+        if not place.paged:
             return
-        size = self.decoder.directory_size()
-        if size > self.plan.compressed_size:
-            raise CorruptFileError(
-                f"a paged bucket of {self.plan.compressed_size} bytes is shorter than its "
-                f"directory of {size}",
-                structure=self._structure,
-            )
         try:
-            self._offsets = self.decoder.load_directory(data[:size], self.plan.compressed_size)
+            self._offsets = parse_directory(self.decoder, data, place, self._structure)
         except CorruptFileError as error:
             self._locate(error)
             raise
-        if len(data) == self.plan.compressed_size:
-            for index, start, stop in self._wanted_slots():
-                self._slots[index] = data[start:stop]
+        if len(data) == place.compressed_size:
+            for column, start, stop in self._missing_slots():
+                self._slots[column] = data[start:stop]
 
     def take_slots(self, data: Sequence[memoryview]) -> None:
         """Take the second round's bytes."""
-        wanted = [index for index, _, _ in self._wanted_slots() if index not in self._slots]
+        wanted = [slot.column for slot in self._missing_slots()]
         self._slots.update(zip(wanted, data, strict=True))
 
-    def _wanted_slots(self) -> list[tuple[int, int, int]]:
-        """``(physical column, start, stop)`` of each slot still to be loaded."""
-        slots: list[tuple[int, int, int]] = []
+    def _missing_slots(self) -> list[Slot]:
+        """The wanted slots that are neither here nor in the decoder."""
         if self._offsets is None:
-            return slots
-        for position in self.plan.positions:
-            primary, first_child, last_child = self.decoder.physical_range(position)
-            for index in (primary, *range(first_child, last_child)):
-                start, stop = int(self._offsets[index]), int(self._offsets[index + 1])
-                if stop > start and (self._loaded is None or index not in self._loaded):
-                    slots.append((index, start, stop))
-        return slots
+            return []
+        known = self._slots.keys() if self._loaded is None else self._loaded | self._slots.keys()
+        slots = wanted_slots(self.plan, self.decoder, self._offsets)
+        return [slot for slot in slots if slot.column not in known]
 
     def slot_sizes(self) -> dict[int, int]:
         """Bytes on disk of the slots that were fetched, by physical column."""
-        return {index: len(slot) for index, slot in self._slots.items()}
+        return {column: len(slot) for column, slot in self._slots.items()}
 
     def unprotected(self) -> int:
         """How many of the blocks that were fetched have no checksum."""
-        if not self._parts.compressed:
-            return 1
-        if self._whole is not None and not self.plan.paged:
+        has_checksum = self._parts.compression.has_checksum
+        if self._whole is not None and not self.plan.place.paged:
             return int(not has_checksum(self._whole))
-        starts = {index: decode_varint(slot, "slot")[1] for index, slot in self._slots.items()}
-        return sum(not has_checksum(self._slots[index][start:]) for index, start in starts.items())
+        blocks = [open_slot(slot, "slot")[1] for slot in self._slots.values()]
+        return sum(not has_checksum(block) for block in blocks)
 
     def load(self) -> None:
         """Decompress what was fetched and locate the columns in it."""
@@ -186,34 +169,18 @@ class BucketLoader:
             raise
 
     def _load(self) -> None:
-        if self._whole is not None and not self.plan.paged:
-            raw = self._decompress_bucket()
+        compression, limits = self._parts.compression, self._parts.limits
+        place = self.plan.place
+        if self._whole is not None and not place.paged:
+            raw = compression.decompress(self._whole, place.raw_size, "bucket", limits)
             # The row count is not under the checksum; that the data fits it vouches for it.
-            exact = self._parts.compressed and has_checksum(self._whole)
-            self.decoder.load_monolithic(raw, exact)
-        for index, slot in self._slots.items():
-            self._load_slot(index, slot)
+            self.decoder.load_monolithic(raw, compression.has_checksum(self._whole))
+        for column, slot in self._slots.items():
+            structure = f"{self._structure}, slot {column}"
+            self.decoder.load_page(column, *parse_slot(slot, compression, structure, limits))
         self._loaded = (self._loaded or set()) | self._slots.keys()
         self._whole = None
         self._slots = {}
-
-    def _decompress_bucket(self) -> bytes | memoryview:
-        assert self._whole is not None
-        if self._parts.compressed:
-            return decompress(self._whole, self.plan.raw_size, "bucket", self._parts.limits)
-        if len(self._whole) != self.plan.raw_size:
-            raise CorruptFileError(
-                f"an uncompressed bucket of {len(self._whole)} bytes declares a size of "
-                f"{self.plan.raw_size}",
-                structure=self._structure,
-            )
-        return self._whole
-
-    def _load_slot(self, index: int, slot: memoryview) -> None:
-        structure = f"{self._structure}, slot {index}"
-        declared_size, start = decode_varint(slot, structure)
-        page = decompress(slot[start:], declared_size, structure, self._parts.limits)
-        self.decoder.load_page(index, page, has_checksum(slot[start:]))
 
     def release(self) -> None:
         """Let go of the bucket's bytes."""
@@ -263,7 +230,7 @@ class RowGroupReader:
         batch = BatchExport(parts.catalog, positions, self.num_rows)
         loaders = self.fetch(plans)
         if keep_buckets:
-            self._kept = {loader.plan.bucket: loader for loader in loaders}
+            self._kept = {loader.plan.place.bucket: loader for loader in loaders}
 
         arenas: dict[int, OutputArena] = {}
 
@@ -282,7 +249,7 @@ class RowGroupReader:
                 if not keep_buckets:
                     loader.release()
 
-        weights = [plan.compressed_size + 1 for plan in plans]
+        weights = [plan.place.compressed_size + 1 for plan in plans]
         parts_wanted = min(8 * num_threads(), 1 + sum(weights) // _WORTH_A_THREAD)
         runs = split_evenly(loaders, weights, parts_wanted)
         use_threads = self._use_threads and len(runs) > 1
@@ -306,7 +273,7 @@ class RowGroupReader:
         return loaders
 
     def _loader(self, plan: BucketPlan) -> BucketLoader:
-        loader = self._kept.get(plan.bucket)
+        loader = self._kept.get(plan.place.bucket)
         if loader is None:
             return BucketLoader(self._parts, self._row_group, self.num_rows, plan)
         loader.retarget(plan)

@@ -19,11 +19,10 @@ from pymosaic.arrow.input import batches_of, open_data
 from pymosaic.errors import ClosedError, InvalidDataError, InvalidOptionError
 from pymosaic.file.options import WRITER_OPTIONS, WriterOptions
 from pymosaic.file.projection import resolve_columns
+from pymosaic.format import bucket as bucket_format
 from pymosaic.format import row_group_index, schema_block
-from pymosaic.format.block import Compressor
+from pymosaic.format.bucket import BucketPlace, EncodedBucket, starts_of
 from pymosaic.format.footer import Footer
-from pymosaic.format.row_group_index import BucketEntry
-from pymosaic.format.varint import encode_varint
 from pymosaic.io import SinkLike, open_sink
 from pymosaic.kernels.arrow_source import ArrowSource, bind, catalog_from_arrow
 from pymosaic.kernels.batch_size import measure
@@ -31,7 +30,6 @@ from pymosaic.kernels.bucket_encoder import BucketEncoder
 from pymosaic.kernels.column_statistics import statistics
 from pymosaic.kernels.row_group_buffer import RowGroupBuffer
 from pymosaic.keywords import checked_keywords
-from pymosaic.limits import Limits
 from pymosaic.threads import num_threads, ordered_map
 
 __all__ = ["MosaicWriter", "write_table"]
@@ -99,12 +97,9 @@ class MosaicWriter:
         num_columns = len(self._schema)
         self._catalog = catalog_from_arrow(self._schema, self._options.bucket_count(num_columns))
         self._statistics = self._statistics_positions()
-        self._compressor = (
-            Compressor(self._options.compression_level, self._options.checksum)
-            if self._options.compressed
-            else None
+        self._compressor = self._options.codec.compressor(
+            self._options.compression_level, self._options.checksum
         )
-        self._max_block_bytes = Limits().max_block_bytes if self._compressor else _U32_MAX
         self._bitmap_bytes_per_row = self._count_bitmap_bytes()
         self._rows = RowGroupBuffer(self._catalog)
         self._bitmap_bytes = 0
@@ -147,8 +142,7 @@ class MosaicWriter:
         catalog = self._catalog
         if catalog.num_columns == 0:
             return 0
-        starts = np.arange(catalog.num_buckets + 1) * catalog.num_columns
-        starts = -(-starts // catalog.num_buckets)
+        starts = starts_of(catalog, np.arange(catalog.num_buckets + 1))
         return int(np.sum((np.diff(starts) + 7) // 8))
 
     @property
@@ -167,7 +161,7 @@ class MosaicWriter:
     @property
     def compression_ratio(self) -> float | None:
         """What compression left of each byte so far; None before the first row group."""
-        if self._compressor is None:
+        if self._options.codec.is_plain:
             return 1.0
         return self._compressed_bytes / self._raw_bytes if self._raw_bytes else None
 
@@ -264,49 +258,29 @@ class MosaicWriter:
             (position, statistics(rows, position, not self._options.checksum))
             for position in self._statistics
         ]
-        entries = []
+        places = []
         num_buckets = self._catalog.num_buckets if self._catalog.num_columns else 0
         encoded = ordered_map(self._encode_bucket, range(num_buckets), self._options.use_threads)
-        for bucket, (pieces, raw_size, monolithic) in enumerate(encoded):
+        for bucket, content in enumerate(encoded):
             offset = self._sink.position
-            for piece in pieces:
+            for piece in content.pieces:
                 self._sink.write(piece)
             size = self._sink.position - offset
             _check_u32("a bucket", size)
-            entries.append(BucketEntry(bucket, offset, size, raw_size if monolithic else 0))
-            self._raw_bytes += raw_size
+            places.append(BucketPlace(bucket, offset, size, content.raw_size))
+            self._raw_bytes += content.content_size
             self._compressed_bytes += size
-        self._index += row_group_index.emit_row_group(rows.num_rows, entries, stored_statistics)
+        self._index += row_group_index.emit_row_group(rows.num_rows, places, stored_statistics)
         self._num_row_groups += 1
         self._rows = RowGroupBuffer(self._catalog)
         self._bitmap_bytes = 0
 
-    def _encode_bucket(self, bucket: int) -> tuple[list[bytes], int, bool]:
-        """The bytes of a bucket, its size before compression, and whether it is monolithic."""
+    def _encode_bucket(self, bucket: int) -> EncodedBucket:
         options = self._options
         encoder = BucketEncoder(
             self._rows, bucket, options.max_dict_entries, options.max_dict_bytes
         )
-        compressor = self._compressor
-        if compressor is None or not encoder.is_paged(options.page_size_threshold):
-            raw = encoder.monolithic(self._max_block_bytes)
-            encoder.release()
-            pieces = [raw if compressor is None else compressor.compress(raw)]
-            return pieces, len(raw), True
-        sizes = bytearray()
-        slots = []
-        for index in range(encoder.num_pages()):
-            page = encoder.page(index, self._max_block_bytes)
-            slot = b""
-            if page is not None:
-                slot = encode_varint(len(page)) + compressor.compress(page)
-                slots.append(slot)
-            _check_u32("a page", len(slot))
-            sizes += len(slot).to_bytes(4, "little")
-        header = encoder.page_header()
-        raw_size = encoder.page_bytes()
-        encoder.release()
-        return [header, bytes(sizes), *slots], raw_size, False
+        return bucket_format.emit(encoder, self._compressor, options.page_size_threshold)
 
     def close(self) -> None:
         """Write what is buffered and the end of the file, and make the file visible."""
@@ -324,7 +298,7 @@ class MosaicWriter:
                 schema_offset,
                 self._catalog.num_buckets,
                 self._num_row_groups,
-                self._options.compressed,
+                self._options.codec,
             )
             self._sink.write(footer.emit())
             self._sink.commit()

@@ -9,5 +9,6 @@ A file, from its first byte::
     row group index     where buckets are, statistics   row_group_index
     footer (32 bytes)   where the two above are         footer
 
-The schema block and buckets are blocks: raw bytes or one zstd frame (``block``).
+A bucket is laid out in one of three ways (``bucket``), in one of them column by column (``page``).
+The contents of schema block, bucket and page are compressed as blocks (``compression``).
 """

@@ -7,7 +7,7 @@ offset size field
 8      8    schema offset: where the schema block starts
 16     4    number of buckets
 20     4    number of row groups
-24     1    compression: 0 none, 1 zstd
+24     1    compression: :mod:`pymosaic.format.compression`
 25     1    version: 1
 26     2    reserved: written 0, not looked at
 28     4    magic: ``MOSA``
@@ -20,6 +20,7 @@ import struct
 from dataclasses import dataclass
 
 from pymosaic.errors import CorruptFileError, UnsupportedFeatureError
+from pymosaic.format.compression import BY_CODE, Compression
 
 __all__ = ["FOOTER_SIZE", "MAGIC", "VERSION", "Footer"]
 
@@ -27,8 +28,6 @@ _LAYOUT = struct.Struct(">QQIIBBH4s")
 FOOTER_SIZE = _LAYOUT.size
 MAGIC = b"MOSA"
 VERSION = 1
-_COMPRESSION_NONE = 0
-_COMPRESSION_ZSTD = 1
 # The schema block starts with its own length.
 _SCHEMA_PREFIX = 4
 
@@ -41,7 +40,7 @@ class Footer:
     schema_offset: int
     num_buckets: int
     num_row_groups: int
-    compressed: bool
+    compression: Compression
 
     @classmethod
     def parse(cls, data: bytes | memoryview, file_size: int) -> Footer:
@@ -57,7 +56,7 @@ class Footer:
                 structure="footer",
             )
         fields = _LAYOUT.unpack(data[-FOOTER_SIZE:])
-        index_offset, schema_offset, num_buckets, num_row_groups, compression, version = fields[:6]
+        index_offset, schema_offset, num_buckets, num_row_groups, code, version = fields[:6]
         if fields[7] != MAGIC:
             raise CorruptFileError(
                 "not a Mosaic file: it does not end with the magic bytes MOSA",
@@ -70,9 +69,10 @@ class Footer:
                 structure="footer",
                 offset=25,
             )
-        if compression not in (_COMPRESSION_NONE, _COMPRESSION_ZSTD):
+        compression = BY_CODE.get(code)
+        if compression is None:
             raise UnsupportedFeatureError(
-                f"unknown compression {compression}", structure="footer", offset=24
+                f"unknown compression {code}", structure="footer", offset=24
             )
         if not schema_offset + _SCHEMA_PREFIX <= index_offset <= file_size - FOOTER_SIZE:
             raise CorruptFileError(
@@ -86,18 +86,17 @@ class Footer:
             schema_offset,
             num_buckets,
             num_row_groups,
-            compression == _COMPRESSION_ZSTD,
+            compression,
         )
 
     def emit(self) -> bytes:
         """The 32 bytes."""
-        compression = _COMPRESSION_ZSTD if self.compressed else _COMPRESSION_NONE
         return _LAYOUT.pack(
             self.index_offset,
             self.schema_offset,
             self.num_buckets,
             self.num_row_groups,
-            compression,
+            self.compression.code,
             VERSION,
             0,
             MAGIC,

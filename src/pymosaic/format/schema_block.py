@@ -26,21 +26,21 @@ of key and value.
 
 from __future__ import annotations
 
-from pymosaic.errors import CorruptFileError
-from pymosaic.format.block import Compressor, decompress
+from pymosaic.format.compression import Compression, Compressor
 from pymosaic.kernels import schema_content
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.limits import Limits
 
-__all__ = ["content", "emit", "forget", "parse"]
+__all__ = ["PREFIX", "content", "emit", "forget", "parse"]
 
-_PREFIX = 4
+# Bytes before the block: the length of its content.
+PREFIX = 4
 _STRUCTURE = "schema block"
 # Files of one table mostly have one schema. The catalogs of the last few blocks are kept, unless
 # they are very large; no lock, so that a fork finds none held.
 _KEPT_CATALOGS = 4
 _KEPT_BYTES = 16 << 20
-_kept: dict[tuple[bytes, bool, Limits], Catalog] = {}
+_kept: dict[tuple[bytes, Compression, Limits], Catalog] = {}
 
 
 def forget() -> None:
@@ -48,12 +48,12 @@ def forget() -> None:
     _kept.clear()
 
 
-def parse(data: bytes | memoryview, compressed: bool, limits: Limits) -> Catalog:
+def parse(data: bytes | memoryview, compression: Compression, limits: Limits) -> Catalog:
     """Read a schema block, prefix included. The same bytes may give the same catalog."""
-    key = (bytes(data), compressed, limits)
+    key = (bytes(data), compression, limits)
     catalog = _kept.get(key)
     if catalog is None:
-        catalog = schema_content.parse(content(data, compressed, limits), limits)
+        catalog = schema_content.parse(content(data, compression, limits), limits)
         if catalog.nbytes <= _KEPT_BYTES:
             _kept[key] = catalog
             for oldest in list(_kept)[:-_KEPT_CATALOGS]:
@@ -61,22 +61,15 @@ def parse(data: bytes | memoryview, compressed: bool, limits: Limits) -> Catalog
     return catalog
 
 
-def content(data: bytes | memoryview, compressed: bool, limits: Limits) -> bytes | memoryview:
-    """The content of a schema block, which has a prefix and may be compressed."""
-    declared_size = int.from_bytes(data[:_PREFIX], "big")
-    if compressed:
-        return decompress(data[_PREFIX:], declared_size, _STRUCTURE, limits)
-    stored = data[_PREFIX:]
-    if len(stored) != declared_size:
-        raise CorruptFileError(
-            f"declares a size of {declared_size} bytes, but has {len(stored)}",
-            structure=_STRUCTURE,
-        )
-    return stored
+def content(
+    data: bytes | memoryview, compression: Compression, limits: Limits
+) -> bytes | memoryview:
+    """The content of a schema block, which has a prefix."""
+    declared_size = int.from_bytes(data[:PREFIX], "big")
+    return compression.decompress(data[PREFIX:], declared_size, _STRUCTURE, limits)
 
 
-def emit(catalog: Catalog, compressor: Compressor | None) -> bytes:
+def emit(catalog: Catalog, compressor: Compressor) -> bytes:
     """The schema block of a catalog, prefix included."""
     emitted = schema_content.emit(catalog)
-    block = emitted if compressor is None else compressor.compress(emitted)
-    return len(emitted).to_bytes(_PREFIX, "big") + block
+    return len(emitted).to_bytes(PREFIX, "big") + compressor.compress(emitted)

@@ -1,4 +1,7 @@
-"""Type ids and encodings, as the file stores them."""
+"""Type ids and encodings, as the file stores them.
+
+``kernels/catalog.pxd`` has the same numbers for C; a test compares them.
+"""
 
 from __future__ import annotations
 

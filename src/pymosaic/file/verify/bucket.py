@@ -13,7 +13,8 @@ from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFea
 from pymosaic.file.plan import BucketPlan
 from pymosaic.file.projection import Positions
 from pymosaic.file.row_group_reader import BucketLoader, FileParts, Selection
-from pymosaic.file.verify.index import BucketPlace, Statistic
+from pymosaic.file.verify.index import Statistic
+from pymosaic.format.bucket import BucketPlace
 from pymosaic.kernels.arrow_export import BatchExport, MemoryBudget, OutputArena
 
 __all__ = ["REFUSALS", "BucketCheck", "BucketReport", "Note", "Refusal"]
@@ -84,7 +85,7 @@ class BucketCheck:
             batch = self._decode(report, num_rows, positions, data)
         except REFUSALS as error:
             # Not all columns need be bad: which are?
-            if place.raw_size:
+            if place.layout == "monolithic":
                 self._try_monolithic(report, num_rows, positions, data)
             else:
                 self._try_slots(report, num_rows, positions, data)
@@ -99,12 +100,12 @@ class BucketCheck:
         self, report: BucketReport, num_rows: int, positions: Positions, data: memoryview
     ) -> pa.RecordBatch:
         loader = self._loader(report, num_rows, positions, data)
-        if not loader.plan.missing:
+        if not loader.plan.place.missing:
             report.unprotected = loader.unprotected()
             report.blocks = max(1, len(loader.slot_sizes()))
         loader.load()
         batch = self._batch(loader, num_rows, positions)
-        if not loader.plan.missing and loader.decoder.unread_bytes():
+        if not loader.plan.place.missing and loader.decoder.unread_bytes():
             message = f"{loader.decoder.unread_bytes()} bytes after the data"
             report.notes.append(Note("warning", report.structure, message))
         return batch
@@ -114,7 +115,7 @@ class BucketCheck:
     ) -> BucketLoader:
         plan = _plan(report.place, positions)
         loader = BucketLoader(self._parts, report.row_group, num_rows, plan)
-        loader.take_first([] if plan.missing else [data])
+        loader.take_first([] if plan.place.missing else [data])
         return loader
 
     def _batch(self, loader: BucketLoader, num_rows: int, positions: Positions) -> pa.RecordBatch:
@@ -209,11 +210,4 @@ def _extremes(
 
 
 def _plan(place: BucketPlace, positions: Positions) -> BucketPlan:
-    return BucketPlan(
-        place.bucket,
-        place.offset,
-        place.compressed_size,
-        place.raw_size,
-        positions,
-        np.arange(len(positions)),
-    )
+    return BucketPlan(place, positions, np.arange(len(positions)))

@@ -29,9 +29,9 @@ from pymosaic.errors import (
 )
 from pymosaic.file.row_group_reader import FileParts, Selection
 from pymosaic.file.verify.bucket import REFUSALS, BucketCheck, BucketReport, Note, Refusal
-from pymosaic.file.verify.index import BucketPlace, Statistic, WalkedRowGroup, walk_index
+from pymosaic.file.verify.index import Statistic, WalkedRowGroup, walk_index
 from pymosaic.format import row_group_index, schema_block
-from pymosaic.format.block import has_checksum
+from pymosaic.format.bucket import BucketPlace, buckets_of
 from pymosaic.format.footer import FOOTER_SIZE, MAGIC, Footer
 from pymosaic.io import Source, SourceLike, open_source
 from pymosaic.kernels.catalog import Catalog
@@ -47,7 +47,6 @@ Progress: TypeAlias = Callable[[int, int | None, str], None]
 # A file can be wrong in more places than anybody wants to read of.
 _MAX_FINDINGS = 1000
 _RESERVED = struct.Struct(">26xH4x")
-_SCHEMA_PREFIX = 4
 _INDEX = "row group index"
 
 
@@ -182,12 +181,10 @@ class _Verification:
             raise _TooMany
         self.findings.append(finding)
 
-    def _refused(
-        self, error: Refusal, structure: str, start: int, compressed: bool = False
-    ) -> None:
+    def _refused(self, error: Refusal, structure: str, start: int, inside: bool = True) -> None:
         """Take in an error of the reader's; ``start`` is where its structure starts."""
         # In what is compressed, offsets are those of the content.
-        offset = start if compressed else start + (error.offset or 0)
+        offset = start + (error.offset or 0) if inside else start
         self._add(Finding("error", structure, error.reason, offset))
 
     def _file(self) -> None:
@@ -238,14 +235,15 @@ class _Verification:
         try:
             self._check_size("schema block", size)
             data = memoryview(self.source.read(start, size))
-            catalog = schema_block.parse(data, footer.compressed, self.limits)
+            catalog = schema_block.parse(data, footer.compression, self.limits)
             Selection(catalog, catalog.original_order()).import_schema()
         except REFUSALS as error:
-            inside = 0 if footer.compressed or error.offset is None else _SCHEMA_PREFIX
-            self._refused(error, "schema block", start + inside, footer.compressed)
+            is_plain = footer.compression.is_plain
+            prefix = schema_block.PREFIX if is_plain and error.offset is not None else 0
+            self._refused(error, "schema block", start + prefix, is_plain)
             return None
         self.blocks += 1
-        self.unprotected += not (footer.compressed and has_checksum(data[_SCHEMA_PREFIX:]))
+        self.unprotected += not footer.compression.has_checksum(data[schema_block.PREFIX :])
         for wrong, message in (
             (not catalog.is_sorted, "columns are not in the order of their names"),
             (catalog.unread_bytes > 0, f"{catalog.unread_bytes} bytes after the content"),
@@ -331,7 +329,7 @@ class _Verification:
 
     def _buckets(self, index: memoryview, footer: Footer, catalog: Catalog) -> None:
         empty = row_group_index.parse(b"", catalog, 0, 0)
-        parts = FileParts(catalog, empty, footer.compressed, self.limits, self.source.read_ranges)
+        parts = FileParts(catalog, empty, footer.compression, self.limits, self.source.read_ranges)
         check = BucketCheck(parts)
         # Walked again instead of kept: statistics of many row groups take much memory as objects.
         groups = walk_index(
@@ -346,7 +344,7 @@ class _Verification:
     ) -> Iterator[tuple[int, int, BucketPlace, memoryview, list[Statistic]]]:
         """What to check, bucket by bucket, with its bytes."""
         positions = np.arange(catalog.num_columns, dtype=np.int64)
-        owners = positions * catalog.num_buckets // max(1, catalog.num_columns)
+        owners = buckets_of(catalog, positions)
         buckets = np.unique(owners).tolist()
         for number, group in enumerate(row_groups):
             if group.num_rows == 0:
@@ -360,7 +358,7 @@ class _Verification:
                     continue
                 place = group.buckets.get(bucket)
                 missing += place is None
-                place = place or BucketPlace(bucket, 0, 0, 0)
+                place = place or BucketPlace(bucket)
                 data = memoryview(self.source.read(place.offset, place.compressed_size))
                 yield number, group.num_rows, place, data, statistics.get(bucket, [])
             if missing:

@@ -11,50 +11,19 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from pymosaic.errors import CorruptFileError
-from pymosaic.format.types import TypeId
+from pymosaic.format.bucket import BucketPlace
+from pymosaic.format.statistics import value_width
 from pymosaic.format.varint import decode_varint
 from pymosaic.kernels.catalog import Catalog
 
-__all__ = ["BucketPlace", "Statistic", "WalkedRowGroup", "walk_index"]
+__all__ = ["Statistic", "WalkedRowGroup", "walk_index"]
 
 _STRUCTURE = "row group index"
 _OFFSET_SIZE = 8
 _MAX_VARINT = 5
-# Bytes of a value in statistics, of types that have them; 0 where it tells its own length.
-_WIDTHS = {
-    TypeId.BOOLEAN: 1,
-    TypeId.TINYINT: 1,
-    TypeId.SMALLINT: 2,
-    TypeId.INTEGER: 4,
-    TypeId.BIGINT: 8,
-    TypeId.FLOAT: 4,
-    TypeId.DOUBLE: 8,
-    TypeId.DATE: 4,
-    TypeId.CHAR: 0,
-    TypeId.VARCHAR: 0,
-    TypeId.STRING: 0,
-    TypeId.DECIMAL: 8,
-    TypeId.TIME: 4,
-    TypeId.TIMESTAMP: 8,
-    TypeId.TIMESTAMP_LTZ: 8,
-}
-# Above this precision a timestamp has nanoseconds on top of its milliseconds.
-_MICROS = 6
-_NANOS_WIDTH = 12
-
 Severity: TypeAlias = Literal["error", "warning"]
 Report: TypeAlias = Callable[[Severity, str, int, int], None]
 """Called with severity, message, offset in the index, and the row group."""
-
-
-@dataclass(frozen=True, slots=True)
-class BucketPlace:
-    """A bucket that lies where a bucket may lie."""
-
-    bucket: int
-    offset: int
-    compressed_size: int
-    raw_size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +164,7 @@ class _Walk:
         width = self._widths.get(position)
         if width is None:
             type_id, _, precision, _ = self._catalog.type_of(position)
-            width = _WIDTHS[TypeId(type_id)]
-            if type_id in (TypeId.TIMESTAMP, TypeId.TIMESTAMP_LTZ) and precision > _MICROS:
-                width = _NANOS_WIDTH
+            width = value_width(type_id, precision)
             self._widths[position] = width
         return self._take(width or self._varint())
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 import zstandard
 
 from pymosaic.errors import CorruptFileError, UnsupportedFeatureError
-from pymosaic.format.block import decompress as decompress_frame
+from pymosaic.format.compression.zstd import decompress as decompress_frame
 from pymosaic.limits import Limits
 from pymosaic.pages.blocks import (
     Block,

@@ -1,19 +1,21 @@
-"""A block: raw bytes, or exactly one zstd frame that states its content size.
+"""zstd: a block is exactly one frame, which states the size of its content.
 
-Schema block, monolithic bucket and page are blocks. The size a structure declares for its block
-must be the size the frame states: ``zstandard`` would allocate the latter unasked.
+The size that a structure declares for its block must be the size that the frame states:
+``zstandard`` would allocate the latter unasked.
 """
 
 from __future__ import annotations
 
 import threading
+from typing import ClassVar
 
 import zstandard
 
 from pymosaic.errors import CorruptFileError, LimitExceededError
+from pymosaic.format.compression.codec import Compression, Compressor
 from pymosaic.limits import Limits
 
-__all__ = ["Compressor", "decompress", "has_checksum"]
+__all__ = ["Zstd", "decompress"]
 
 # zstd's densest content is a run: 128 KiB from 4 bytes. Twice that is a forged size.
 _MAX_RATIO = 65536
@@ -64,24 +66,43 @@ def decompress(
     return content
 
 
-def has_checksum(data: bytes | memoryview) -> bool:
-    """Whether a zstd frame ends in a checksum of its content."""
-    return len(data) > _FRAME_DESCRIPTOR and bool(data[_FRAME_DESCRIPTOR] & _CHECKSUM_FLAG)
+class Zstd(Compression):
+    """Blocks as zstd frames; a reader holds their content to ``Limits.max_block_bytes``."""
+
+    code: ClassVar[int] = 1
+    name: ClassVar[str] = "zstd"
+    is_plain: ClassVar[bool] = False
+    max_block_bytes: ClassVar[int] = Limits().max_block_bytes
+
+    def compressor(self, level: int, checksum: bool) -> Compressor:
+        """What makes the frames of one file."""
+        return _FrameCompressor(self, level, checksum)
+
+    def decompress(
+        self, block: bytes | memoryview, declared_size: int, structure: str, limits: Limits
+    ) -> bytes | memoryview:
+        """See :func:`decompress`."""
+        return decompress(block, declared_size, structure, limits)
+
+    def has_checksum(self, block: bytes | memoryview) -> bool:
+        """Whether the frame ends in a checksum of its content."""
+        return len(block) > _FRAME_DESCRIPTOR and bool(block[_FRAME_DESCRIPTOR] & _CHECKSUM_FLAG)
 
 
-class Compressor:
-    """Compresses blocks at one level; each thread has its own zstd context."""
+class _FrameCompressor(Compressor):
+    """Makes frames of one level; each thread has its own zstd context."""
 
-    def __init__(self, level: int, checksum: bool) -> None:
+    def __init__(self, compression: Compression, level: int, checksum: bool) -> None:
+        super().__init__(compression)
         self._level = level
         self._checksum = checksum
         self._contexts = threading.local()
 
-    def compress(self, data: bytes) -> bytes:
+    def compress(self, content: bytes) -> bytes:
         """One zstd frame."""
         context: zstandard.ZstdCompressor | None = getattr(self._contexts, "compressor", None)
         if context is None:
             context = self._contexts.compressor = zstandard.ZstdCompressor(
                 level=self._level, write_checksum=self._checksum, write_content_size=True
             )
-        return context.compress(data)
+        return context.compress(content)

@@ -1,0 +1,60 @@
+"""What a codec can do. Blocks are compressed one by one, and nothing else is compressed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from pymosaic.limits import Limits
+
+__all__ = ["Compression", "Compressor"]
+
+
+class Compressor(ABC):
+    """Compresses blocks with one set of options; may be used by several threads."""
+
+    def __init__(self, compression: Compression) -> None:
+        self.compression = compression
+
+    @abstractmethod
+    def compress(self, content: bytes) -> bytes:
+        """The block that holds this content."""
+
+
+class Compression(ABC):
+    """One way to store blocks. There is one object of each, so identity compares them.
+
+    Attributes
+    ----------
+    code : int
+        Its number in the footer.
+    name : str
+        What users call it.
+    is_plain : bool
+        Whether a block is its content. If so, offsets inside a block are offsets in the file, and
+        no bucket is paged.
+    max_block_bytes : int
+        The largest content that a writer may put into a block.
+    """
+
+    code: ClassVar[int]
+    name: ClassVar[str]
+    is_plain: ClassVar[bool]
+    max_block_bytes: ClassVar[int]
+
+    @abstractmethod
+    def compressor(self, level: int, checksum: bool) -> Compressor:
+        """What compresses the blocks of one file."""
+
+    @abstractmethod
+    def decompress(
+        self, block: bytes | memoryview, declared_size: int, structure: str, limits: Limits
+    ) -> bytes | memoryview:
+        """The content of a block, which has exactly ``declared_size`` bytes.
+
+        The size is checked before memory is taken for it. ``structure`` is for messages.
+        """
+
+    @abstractmethod
+    def has_checksum(self, block: bytes | memoryview) -> bool:
+        """Whether decompression would notice a changed value."""
