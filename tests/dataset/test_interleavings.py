@@ -12,6 +12,7 @@ import pytest
 
 from pymosaic.dataset.claim import Claim
 from pymosaic.dataset.commit import StagedFile, WriteJob
+from pymosaic.dataset.modes import WriteMode
 from pymosaic.dataset.records import job_of, record_path, take_snapshot
 from pymosaic.dataset.sweep import sweep
 from pymosaic.errors import CommitConflictError, DatasetExistsError
@@ -212,7 +213,7 @@ def test_abort_undoes_everything_at_any_point(moves: bool) -> None:
         simulation = Simulation(fail_at, moves)
         storage = simulation.storage()
         job = WriteJob.start(storage, mode="append")
-        dying = WriteJob(job.id, simulation.storage(kill_at=fail_at), "append")
+        dying = WriteJob(job.id, simulation.storage(kill_at=fail_at), WriteMode.APPEND)
         try:
             dying.commit(_write_files(dying))
         except Killed:

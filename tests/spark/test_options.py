@@ -41,7 +41,7 @@ def test_unknown_options_list_the_known():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"maxPartitionBytes": "lots"}, "maxPartitionBytes must be a number of bytes"),
+        ({"maxPartitionBytes": "lots"}, "maxPartitionBytes must be a size"),
         ({"ignoreCorruptFiles": "maybe"}, "ignoreCorruptFiles must be true or false"),
         ({"numBuckets": "1.5"}, "numBuckets must be a whole number, or auto"),
         ({"filters": "age > 5"}, "filters must be JSON"),

@@ -149,7 +149,7 @@ def test_files_end_at_the_target_size(spark, base):
     ("options", "message"),
     [
         ({"compresion": "zstd"}, "did you mean 'compression'"),
-        ({"targetFileBytes": "many"}, "targetFileBytes must be a number of bytes"),
+        ({"targetFileBytes": "many"}, "targetFileBytes must be a size"),
         ({"numBuckets": "0"}, "num_buckets must be from 1"),
         ({"partitionBy": "nothing"}, "'nothing'"),
         ({"statistics": "nothing*"}, "'nothing\\*'"),

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pymosaic.cli.text import cut_middle, size
+from pymosaic.cli.text import cut_middle
 from pymosaic.errors import printable
+from pymosaic.sizes import format_size
 
 if TYPE_CHECKING:
     from pymosaic.progress import Progress
@@ -64,7 +65,7 @@ class _Bar:
 
 
 def _rate(speed: float, unit: str) -> str:
-    return f"{size(int(speed))}/s" if unit == "bytes" else f"{speed:,.0f} {unit}/s"
+    return f"{format_size(int(speed))}/s" if unit == "bytes" else f"{speed:,.0f} {unit}/s"
 
 
 def _left(seconds: float) -> str:

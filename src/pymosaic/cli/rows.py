@@ -7,7 +7,6 @@ import glob
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from types import TracebackType
 
 import pyarrow as pa
 
@@ -16,6 +15,7 @@ from pymosaic.cli.formats import kind_of, open_reader
 from pymosaic.cli.formats.base import TableReader, batch_rows
 from pymosaic.cli.inputs import select_names
 from pymosaic.cli.output import Output
+from pymosaic.closing import Closing
 from pymosaic.dataset.dataset import Dataset
 from pymosaic.dataset.plan import Piece
 from pymosaic.errors import InvalidOptionError
@@ -28,7 +28,7 @@ from pymosaic.progress import Progress
 __all__ = ["Rows", "open_rows", "show_rows"]
 
 
-class Rows(abc.ABC):
+class Rows(Closing, abc.ABC):
     """A table that rows are read from."""
 
     schema: pa.Schema
@@ -64,19 +64,8 @@ class Rows(abc.ABC):
             return self.num_rows
         return sum(batch.num_rows for batch in self.batches([], where))
 
-    def close(self) -> None:  # noqa: B027  (not all hold files)
+    def close(self) -> None:
         """Close the files."""
-
-    def __enter__(self) -> Rows:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def open_rows(

@@ -17,9 +17,10 @@ from rich.style import Style
 
 from pymosaic.cli.output import Cell, Document, Field, Output
 from pymosaic.cli.pager import Screen
-from pymosaic.cli.text import cut, cut_middle, percent, size, width_of
+from pymosaic.cli.text import cut, cut_middle, percent, width_of
 from pymosaic.cli.values import NULL, cell
 from pymosaic.errors import printable
+from pymosaic.sizes import format_size
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -102,7 +103,7 @@ class TerminalOutput(Output):
         for key, value in facts.items():
             text = cell(value)
             if key in document.sizes and isinstance(value, int):
-                text = f"{value:,} ({size(value)})" if value >= 1024 else f"{value:,} bytes"
+                text = f"{value:,} ({format_size(value)})" if value >= 1024 else f"{value:,} bytes"
             elif isinstance(value, int) and not isinstance(value, bool):
                 text = f"{value:,}"
             label = self._paint(key.replace("_", " ").ljust(label_width), "fact")
@@ -270,7 +271,7 @@ def _shown(item: Field, row: dict[str, Any]) -> str:
     if value is None:
         return NULL if kind is Cell.VALUE else ""
     if kind is Cell.BYTES:
-        return size(value)
+        return format_size(value)
     if kind is Cell.SHARE:
         return percent(value)
     if kind is Cell.NUMBER and isinstance(value, int):

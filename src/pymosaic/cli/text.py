@@ -1,4 +1,4 @@
-"""Text for people: cut to a width; readable sizes and counts."""
+"""Text for people: cut to a width; readable counts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ __all__ = [
     "cut_middle",
     "percent",
     "ratio",
-    "size",
     "width_of",
 ]
-
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def width_of(text: str) -> int:
@@ -48,21 +45,6 @@ def _start(text: str, width: int) -> str:
     while kept and width_of(kept) > width:
         kept = kept[:-1]
     return kept
-
-
-def size(num_bytes: int) -> str:
-    """A size in bytes, in the unit that keeps the number short.
-
-    Examples
-    --------
-    >>> from pymosaic.cli.text import size
-    >>> size(999), size(123456)
-    ('999 B', '120.6 KiB')
-    """
-    power = 0
-    while power < len(_UNITS) - 1 and num_bytes >= 1024 ** (power + 1):
-        power += 1
-    return f"{num_bytes / 1024**power:.{min(power, 1)}f} {_UNITS[power]}"
 
 
 def count(number: int, singular: str, plural: str | None = None) -> str:

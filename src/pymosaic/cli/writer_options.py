@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, TypeAlias
 
 import typer
+
+from pymosaic.errors import InvalidOptionError
+from pymosaic.sizes import parse_size
 
 __all__ = [
     "Compression",
@@ -26,24 +28,13 @@ __all__ = [
     "writer_options",
 ]
 
-_SIZE = re.compile(r"(\d+)\s*([kmgt]?)(i?b)?", re.IGNORECASE)
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
-
 
 def parse_bytes(text: str) -> int:
-    """Parse a size: a number of bytes, with or without a unit.
-
-    Examples
-    --------
-    >>> from pymosaic.cli.writer_options import parse_bytes
-    >>> parse_bytes("64MiB"), parse_bytes("1000")
-    (67108864, 1000)
-    """
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
-        raise typer.BadParameter(f"{text!r} is not a valid size; use 1000, 64KiB, 256MiB or 1GiB")
-    scale: int = 1024 ** _POWERS[match[2].lower()]
-    return int(match[1]) * scale
+    """Parse a size; typer tells the option's name if it is not one."""
+    try:
+        return parse_size(text)
+    except InvalidOptionError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def _size_option(name: str, text: str) -> Any:

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pymosaic.dataset.claim import Claim
+from pymosaic.dataset.modes import WriteMode
 from pymosaic.dataset.records import (
     RECORDS_DIRECTORY,
     STAGING_DIRECTORY,
@@ -49,7 +50,6 @@ from pymosaic.errors import (
 
 __all__ = ["StagedFile", "WriteJob"]
 
-_MODES = ("error", "append", "overwrite", "overwrite_partitions")
 _TASK = re.compile(r"[A-Za-z0-9_.]+(?:-[A-Za-z0-9_.]+)*")
 _SHOWN = 3
 
@@ -91,7 +91,7 @@ class WriteJob:
 
     id: str
     storage: Storage
-    mode: str
+    mode: WriteMode
 
     @classmethod
     def start(cls, base: Any, *, filesystem: object = None, mode: str = "append") -> WriteJob:
@@ -102,8 +102,7 @@ class WriteJob:
         DatasetExistsError
             If ``mode`` is ``"error"`` and there are files.
         """
-        if mode not in _MODES:
-            raise InvalidOptionError(f"mode must be one of {', '.join(_MODES)}, got {mode!r}")
+        mode = WriteMode.parse(mode, without=(WriteMode.IGNORE,))
         storage = base if isinstance(base, Storage) else open_storage(base, filesystem)
         if "=" in storage.base.rpartition("/")[2]:
             # Readers of the dataset would not find the records there.
@@ -111,7 +110,7 @@ class WriteJob:
                 f"{storage.name} looks like a partition of a dataset: give the dataset's directory"
             )
         job = cls(uuid.uuid4().hex, storage.absolute(), mode)
-        if mode != "append":
+        if mode is not WriteMode.APPEND:
             job._check_replaceable(take_snapshot(storage).files)
         storage.make_directory(RECORDS_DIRECTORY)
         storage.write(job._record("pending"), b"{}")
@@ -192,7 +191,7 @@ class WriteJob:
         with ExitStack() as stack:
             claim = None
             removed: frozenset[str] = frozenset()
-            if self.mode != "append" or chosen:
+            if self.mode is not WriteMode.APPEND or chosen:
                 claim = stack.enter_context(Claim(self.storage, self.id))
                 removed = self._check_removes(adds, chosen)
             entries = self._check_alive()
@@ -248,13 +247,13 @@ class WriteJob:
 
     def _check_replaceable(self, files: Iterable[Entry]) -> None:
         paths = [entry.path for entry in files]
-        if self.mode == "error" and paths:
+        if self.mode is WriteMode.ERROR and paths:
             raise DatasetExistsError(
                 f"{self.storage.name} holds {len(paths)} files already ({_some(paths)}); "
                 "choose mode='append', 'overwrite' or 'ignore'"
             )
         foreign = [path for path in paths if not path.endswith(".mosaic")]
-        if self.mode.startswith("overwrite") and foreign:
+        if self.mode.replaces and foreign:
             raise InvalidOptionError(
                 f"{self.storage.name} holds files that are not Mosaic files ({_some(foreign)}): "
                 "it is not overwritten"
@@ -266,9 +265,9 @@ class WriteJob:
         files = take_snapshot(self.storage).files
         self._check_replaceable(files)
         present = frozenset(entry.path for entry in files)
-        if self.mode == "overwrite":
+        if self.mode is WriteMode.OVERWRITE:
             return present
-        if self.mode == "overwrite_partitions":
+        if self.mode is WriteMode.OVERWRITE_PARTITIONS:
             return frozenset(partitions_of(adds)(files))
         if callable(removes):
             return frozenset(removes(files))

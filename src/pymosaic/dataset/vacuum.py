@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from pymosaic.dataset.commit import WriteJob
+from pymosaic.dataset.modes import WriteMode
 from pymosaic.dataset.records import (
     RECORDS_DIRECTORY,
     STAGING_DIRECTORY,
@@ -86,7 +87,7 @@ def vacuum(
     removed: list[Entry] = []
     dead = _dead_jobs(entries, before)
     for job, files in dead.items():
-        WriteJob(job, storage, "append").abort()
+        WriteJob(job, storage, WriteMode.APPEND).abort()
         removed += files
     removed += sweep(storage, before, entries)
     _remove_temporaries(storage, entries, before)

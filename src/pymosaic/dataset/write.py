@@ -15,6 +15,7 @@ from pymosaic.arrow.input import batches_of, open_data
 from pymosaic.dataset.appending import check_appendable
 from pymosaic.dataset.commit import WriteJob
 from pymosaic.dataset.dataset import Dataset
+from pymosaic.dataset.modes import WriteMode
 from pymosaic.dataset.rolling import (
     MAX_OPEN_FILES,
     TARGET_FILE_BYTES,
@@ -28,8 +29,6 @@ from pymosaic.keywords import checked_keywords
 from pymosaic.progress import Meter, Progress
 
 __all__ = ["WrittenDataset", "write_dataset"]
-
-_MODES = ("error", "append", "overwrite", "overwrite_partitions", "ignore")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,18 +109,17 @@ def write_dataset(
     >>> len(pymosaic.write_dataset(more, "weather", mode="append").files)
     1
     """
-    if mode not in _MODES:
-        raise InvalidOptionError(f"mode must be one of {', '.join(_MODES)}, got {mode!r}")
+    mode = WriteMode.parse(mode)
     schema, batches, num_rows = open_batches(data)
     storage = open_storage(base, filesystem)
     keys = _partition_keys(partition_by)
     # Before a job is begun, so that most mistakes leave no trace.
-    if mode in ("append", "overwrite_partitions"):
+    if mode in (WriteMode.APPEND, WriteMode.OVERWRITE_PARTITIONS):
         keys = check_appendable(storage, schema, keys)
     keys = keys or ()
     file_schema(schema, keys, writer_options)
     try:
-        job = WriteJob.start(storage, mode="error" if mode == "ignore" else mode)
+        job = WriteJob.start(storage, mode=WriteMode.ERROR if mode is WriteMode.IGNORE else mode)
         files, removed = _write(
             job,
             schema,
@@ -133,7 +131,7 @@ def write_dataset(
             **writer_options,
         )
     except DatasetExistsError:
-        if mode != "ignore":
+        if mode is not WriteMode.IGNORE:
             raise
         return WrittenDataset((), 0, 0)
     return WrittenDataset(

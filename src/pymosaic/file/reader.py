@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from pymosaic.arrow.statistics import ColumnStatistics, make_statistics
+from pymosaic.closing import Closing
 from pymosaic.errors import (
     CorruptFileError,
     InvalidOptionError,
@@ -129,7 +129,7 @@ def _open(source: Source, limits: Limits) -> tuple[Footer, FileParts]:
     return footer, FileParts(catalog, index, footer.compression, limits, fetch)
 
 
-class MosaicFile:
+class MosaicFile(Closing):
     """An open Mosaic file.
 
     Opening reads the end of the file (footer, index, schema block), in one read for ordinary
@@ -190,17 +190,6 @@ class MosaicFile:
     def close(self) -> None:
         """Close the file. Data that was read stays valid, a file object of the caller's open."""
         self._source.close()
-
-    def __enter__(self) -> MosaicFile:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return (

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from pymosaic.arrow.input import batches_of, open_data
+from pymosaic.closing import Closing
 from pymosaic.errors import ClosedError, InvalidDataError, InvalidOptionError
 from pymosaic.file.options import WRITER_OPTIONS, WriterOptions
 from pymosaic.file.projection import resolve_columns
@@ -42,7 +43,7 @@ _EXPECTED_TAIL_BYTES = 1024
 _WORTH_A_THREAD = 1 << 17
 
 
-class MosaicWriter:
+class MosaicWriter(Closing):
     """Writes a Mosaic file batch by batch.
 
     The file appears when the writer is closed, whole or not at all: a local file is written
@@ -317,9 +318,6 @@ class MosaicWriter:
     def _check_open(self) -> None:
         if self._closed_because is not None:
             raise ClosedError(f"the writer cannot be used: {self._closed_because}")
-
-    def __enter__(self) -> MosaicWriter:
-        return self
 
     def __exit__(
         self,

@@ -10,13 +10,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from pymosaic.arrow.rows import take_rows
+from pymosaic.closing import Closing
 from pymosaic.errors import ColumnNotFoundError, InvalidOptionError, located
 from pymosaic.io import SourceLike, open_source
 from pymosaic.lance.columns import LancePage
@@ -38,7 +38,7 @@ from pymosaic.suggestions import did_you_mean, quote
 __all__ = ["LanceFile"]
 
 
-class LanceFile:
+class LanceFile(Closing):
     """A Lance data file, version 2.1 or 2.2.
 
     Parameters
@@ -84,17 +84,6 @@ class LanceFile:
     def close(self) -> None:
         """Close the file. Data that was read stays valid, a file object of the caller's open."""
         self._source.close()
-
-    def __enter__(self) -> LanceFile:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return (

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from pymosaic.dataset.modes import WriteMode
 from pymosaic.errors import InvalidOptionError
 from pymosaic.spark.options import MODE
 
@@ -16,9 +17,8 @@ if TYPE_CHECKING:
 
     from pymosaic.dataset.vacuum import VacuumReport
 
-__all__ = ["MODES", "option_text", "read", "vacuum", "write"]
+__all__ = ["check_mode", "option_text", "read", "vacuum", "write"]
 
-MODES = ("error", "append", "overwrite", "ignore")
 Path = str | os.PathLike[str]
 
 
@@ -120,14 +120,13 @@ def write(
     >>> pymosaic.dataset("events").count_rows([("day", "=", "tue")])
     2
     """
-    if mode not in MODES:
-        raise InvalidOptionError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
+    mode = check_mode(mode)
     from pymosaic.spark.session import enable
 
     enable(df.sparkSession)
-    writer = df.write.format("mosaic").mode("overwrite" if mode == "overwrite" else "append")
-    if mode in ("error", "ignore"):
-        writer = writer.option(MODE, mode)
+    writer = df.write.format("mosaic").mode("overwrite" if mode.replaces else "append")
+    if mode in (WriteMode.ERROR, WriteMode.IGNORE):
+        writer = writer.option(MODE, mode.value)
     if partition_by is not None:
         if isinstance(partition_by, str):
             raise InvalidOptionError(
@@ -170,6 +169,11 @@ def vacuum(
     [base], filesystem = locate([os.fspath(path)], storage)
     settings: dict[str, Any] = {} if older_than is None else {"older_than": older_than}
     return pymosaic.vacuum(base, filesystem=filesystem, **settings)
+
+
+def check_mode(mode: str) -> WriteMode:
+    """One of the modes that Spark has."""
+    return WriteMode.parse(mode, without=(WriteMode.OVERWRITE_PARTITIONS,))
 
 
 def option_text(value: object) -> str:

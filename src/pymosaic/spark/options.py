@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pymosaic.errors import InvalidOptionError
+from pymosaic.sizes import parse_size
 from pymosaic.suggestions import did_you_mean
 
 __all__ = ["KNOWN_OPTIONS", "MODE", "PUSHED", "TABLE", "SourceOptions"]
@@ -18,17 +19,13 @@ PUSHED = "_pushed"
 MODE = "_mode"
 TABLE = "_table"
 _MIB = 1 << 20
-_UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": _MIB, "mb": _MIB}
-_UNITS |= {"g": 1 << 30, "gb": 1 << 30}
 
 
 def _size(text: str) -> int:
-    digits = text.strip().lower()
-    number = digits.rstrip("kmgb")
-    unit = digits[len(number) :]
-    if not number.strip().isdigit() or unit not in _UNITS:
-        raise ValueError("a number of bytes, such as 134217728, 128m or 1g")
-    return int(number) * _UNITS[unit]
+    try:
+        return parse_size(text)
+    except InvalidOptionError:
+        raise ValueError("a size, such as 134217728, 128MiB or 1g") from None
 
 
 def _integer(text: str) -> int:

@@ -52,7 +52,8 @@ def command(
     then estimated from its share of the uncompressed bytes.
     """
     from pymosaic.cli.inputs import mosaic_files, select_names
-    from pymosaic.cli.text import count, ratio, size
+    from pymosaic.cli.text import count, ratio
+    from pymosaic.sizes import format_size
 
     for source in mosaic_files(files):
         with source.open() as file:
@@ -76,8 +77,8 @@ def command(
                 "raw_bytes": raw,
             }
             title = (
-                f"{path}: {count(len(rows), 'column')}, {size(total)} of {size(stored)} "
-                f"(raw {size(raw)}, {ratio(raw, total)})"
+                f"{path}: {count(len(rows), 'column')}, {format_size(total)} of "
+                f"{format_size(stored)} (raw {format_size(raw)}, {ratio(raw, total)})"
             )
             output.document(Document(title, facts, "columns", _FIELDS, rows))
 

@@ -46,8 +46,9 @@ def command(
     Readers see the dataset as it was before or as it is afterwards. It can be stopped at any time.
     """
     from pymosaic.cli.progress import progress_bar
-    from pymosaic.cli.text import count, size
+    from pymosaic.cli.text import count
     from pymosaic.dataset.compact import compact
+    from pymosaic.sizes import format_size
 
     options = writer_options(
         statistics=statistics,
@@ -63,7 +64,7 @@ def command(
         text = (
             f"{base}: {count(report.files_before, 'file')} became "
             f"{count(report.files_after, 'file')} ({report.files_copied:,} copied, "
-            f"{report.files_reencoded:,} rewritten, {size(report.bytes_written)})"
+            f"{report.files_reencoded:,} rewritten, {format_size(report.bytes_written)})"
         )
     else:
         text = f"{base}: nothing to do for {count(report.files_before, 'file')}"

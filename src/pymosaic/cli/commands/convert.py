@@ -83,8 +83,9 @@ def command(
     from pymosaic.cli.progress import progress_bar
     from pymosaic.cli.rows import open_rows
     from pymosaic.cli.targets import check_target, split_target, target_bytes, write_batches
-    from pymosaic.cli.text import count, size
+    from pymosaic.cli.text import count
     from pymosaic.progress import Meter
+    from pymosaic.sizes import format_size
 
     sources, target = split_target(files, target)
     options = writer_options(
@@ -123,6 +124,6 @@ def command(
     }
     output.answer(
         f"wrote {target}: {count(written, 'row')}, {count(len(names), 'column')}, "
-        f"{size(num_bytes)}",
+        f"{format_size(num_bytes)}",
         facts,
     )

@@ -44,9 +44,10 @@ def command(
     from pymosaic.cli.inputs import mosaic_files
     from pymosaic.cli.progress import progress_bar
     from pymosaic.cli.targets import check_target, split_target, target_bytes
-    from pymosaic.cli.text import count, size
+    from pymosaic.cli.text import count
     from pymosaic.dataset.merge import merge
     from pymosaic.io import open_sink
+    from pymosaic.sizes import format_size
 
     sources, target = split_target(files, target)
     check_target(target, overwrite)
@@ -76,6 +77,6 @@ def command(
     }
     output.answer(
         f"wrote {target}: {count(len(inputs), 'file')}, {count(report.num_rows, 'row')}, "
-        f"{count(report.num_row_groups, 'row group')}, {size(num_bytes)}",
+        f"{count(report.num_row_groups, 'row group')}, {format_size(num_bytes)}",
         facts,
     )

@@ -34,7 +34,8 @@ _FIELDS = (
 def command(output: Output, files: Files) -> None:
     """Show the structure of a file: rows, row groups, sizes. Reads only the end of the file."""
     from pymosaic.cli.inputs import mosaic_files, split_lance
-    from pymosaic.cli.text import count, size
+    from pymosaic.cli.text import count
+    from pymosaic.sizes import format_size
 
     lance, files = split_lance(files)
     for path in lance:
@@ -62,7 +63,7 @@ def command(output: Output, files: Files) -> None:
                 f"{count(metadata.num_columns, 'column')}, "
                 f"{count(metadata.num_row_groups, 'row group')}, "
                 f"{count(metadata.num_buckets, 'bucket')}, {metadata.compression}, "
-                f"{size(metadata.file_size)}"
+                f"{format_size(metadata.file_size)}"
             )
             output.document(Document(title, facts, "row_groups", _FIELDS, _row_groups(file)))
 

@@ -46,8 +46,8 @@ def command(
     import os
 
     from pymosaic.cli.targets import check_target, target_bytes
-    from pymosaic.cli.text import size
     from pymosaic.report import write_report
+    from pymosaic.sizes import format_size
 
     if target is None:
         target = os.path.basename(file.rstrip("/")) + ".html"
@@ -59,4 +59,6 @@ def command(
         import webbrowser
 
         webbrowser.open("file://" + os.path.abspath(target))
-    output.answer(f"wrote {target}: {size(num_bytes)}", {"target": target, "file_bytes": num_bytes})
+    output.answer(
+        f"wrote {target}: {format_size(num_bytes)}", {"target": target, "file_bytes": num_bytes}
+    )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import abc
 import io
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
 
+from pymosaic.closing import Closing
 from pymosaic.errors import InvalidOptionError
 from pymosaic.io import Sink, open_sink, open_stream, resolve_location
 
@@ -38,7 +38,7 @@ def open_binary(path: str) -> pa.NativeFile:
     return open_stream(resolve_location(path))
 
 
-class TableReader(abc.ABC):
+class TableReader(Closing, abc.ABC):
     """A table in a file.
 
     Attributes
@@ -56,19 +56,8 @@ class TableReader(abc.ABC):
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows, in bounded memory; of these columns (in this order) or of all."""
 
-    def close(self) -> None:  # noqa: B027  (not every reader holds a file)
+    def close(self) -> None:
         """Close the file."""
-
-    def __enter__(self) -> TableReader:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class TableWriter(abc.ABC):

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pymosaic.errors import InvalidOptionError
 from pymosaic.file.options import check_int
 from pymosaic.progress import Progress
-from pymosaic.spark.api import MODES, option_text
+from pymosaic.spark.api import check_mode, option_text
 from pymosaic.spark.jobs.frames import Source, check_columns, column, load, names_of
 from pymosaic.spark.jobs.report import JobReport, Stopwatch
 from pymosaic.spark.jobs.tasks import Watch
@@ -91,8 +90,7 @@ def convert(
     from pymosaic.spark.session import enable
 
     stopwatch = Stopwatch()
-    if mode not in MODES:
-        raise InvalidOptionError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
+    check_mode(mode)
     enable(spark)
     frame = load(spark, source, format, read_options)
     keys = names_of("cluster_by", cluster_by)

@@ -7,9 +7,9 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["JobReport", "Stopwatch"]
+from pymosaic.sizes import format_size
 
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+__all__ = ["JobReport", "Stopwatch"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,16 +74,8 @@ def _text(key: str, value: object) -> str:
     if isinstance(value, float):
         return f"{value:,.1f}"
     if isinstance(value, int) and not isinstance(value, bool):
-        return _size(value) if key.startswith("bytes") else f"{value:,}"
+        return format_size(value) if key.startswith("bytes") else f"{value:,}"
     return str(value)
-
-
-def _size(count: float) -> str:
-    for unit in _UNITS:
-        if count < 1024 or unit == _UNITS[-1]:
-            break
-        count /= 1024
-    return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
 
 
 class Stopwatch:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import pyarrow as pa
 
 from pymosaic.dataset.records import job_of, take_snapshot
-from pymosaic.errors import InvalidOptionError
-from pymosaic.spark.api import MODES, option_text
+from pymosaic.spark.api import check_mode, option_text
 from pymosaic.spark.jobs.tasks import Watch, collect
 from pymosaic.spark.options import MODE, SourceOptions
 from pymosaic.spark.writing import MosaicWriter, WrittenFiles
@@ -60,8 +59,7 @@ def open_writer(
     options : mapping
         Options of the `mosaic` source, by their names in Spark.
     """
-    if mode not in MODES:
-        raise InvalidOptionError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
+    mode = check_mode(mode)
     given = {key: option_text(value) for key, value in options.items()}
     given["path"] = os.fspath(target)
     if partition_by is not None:

@@ -1,0 +1,41 @@
+"""What is closed when its ``with`` block ends."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+__all__ = ["Closing"]
+
+
+class Closing:
+    """Base of what has a ``close`` method, and is a context manager by it.
+
+    Examples
+    --------
+    >>> from pymosaic.closing import Closing
+    >>> class Door(Closing):
+    ...     def close(self):
+    ...         print("closed")
+    >>> with Door():
+    ...     print("open")
+    open
+    closed
+    """
+
+    __slots__ = ()
+
+    def close(self) -> None:
+        """Release what is held; a second call does nothing."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
