@@ -13,7 +13,6 @@ import pytest
 import pymosaic
 from pymosaic.dataset.commit import WriteJob
 from pymosaic.dataset.compaction_plan import CompactionGroup, FileSummary, group_files
-from pymosaic.dataset.storage import open_storage
 
 
 def table(start: int, rows: int = 200, **columns: Any) -> pa.Table:
@@ -87,7 +86,7 @@ def test_files_with_many_small_row_groups_are_written_anew(tmp_path: Path) -> No
     [file] = files(tmp_path)
     assert pymosaic.read_metadata(file).num_row_groups == 1
     assert rows(tmp_path) == before
-    assert not (tmp_path / "a.mosaic").exists()
+    assert (tmp_path / "a.mosaic").exists(), "for those who have found it"
 
 
 def test_row_groups_that_are_small_because_they_compress_stay(tmp_path: Path) -> None:
@@ -221,9 +220,10 @@ def test_damage_is_found_before_it_is_copied(tmp_path: Path) -> None:
     assert files(tmp_path) == before
 
 
-def test_an_empty_or_missing_directory_is_nothing_to_do(tmp_path: Path) -> None:
+def test_an_empty_directory_is_nothing_to_do_and_a_missing_one_an_error(tmp_path: Path) -> None:
     assert pymosaic.compact(tmp_path).files_before == 0
-    assert pymosaic.compact(tmp_path / "none").files_before == 0
+    with pytest.raises(FileNotFoundError, match="typo"):
+        pymosaic.compact(tmp_path / "typo")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -306,11 +306,19 @@ class TestGroups:
                 count = len(items)
 
 
-def test_vacuum_has_nothing_to_do_after_it(tmp_path: Path) -> None:
+def test_what_it_replaced_stays_until_vacuum_or_as_long_as_it_says(tmp_path: Path) -> None:
     fill(tmp_path, [table(i * 1000) for i in range(3)])
+    old = {Path(file).name for file in files(tmp_path)}
     pymosaic.compact(tmp_path)
-    kept = files(tmp_path)
+    [kept] = [Path(file).name for file in files(tmp_path)]
+    assert {path.name for path in tmp_path.glob("*.mosaic")} == {kept, *old}
+    assert pymosaic.vacuum(tmp_path).files == ()
     report = pymosaic.vacuum(tmp_path, older_than=0)
-    assert (report.jobs, report.files) == ((), ())
-    assert files(tmp_path) == kept
-    assert [entry.path for entry in open_storage(tmp_path).list_files()] == [Path(kept[0]).name]
+    assert report.jobs == ()
+    assert {Path(file).name for file in report.files} == old
+    assert {path.name for path in tmp_path.glob("*.mosaic")} == {kept}
+    pymosaic.write_dataset(table(9000), tmp_path, mode="append")
+    pymosaic.compact(tmp_path, keep_replaced=0)
+    assert [path.name for path in tmp_path.glob("*.mosaic")] == [
+        Path(file).name for file in files(tmp_path)
+    ]

@@ -11,7 +11,7 @@ from pyarrow import fs
 
 import pymosaic
 from pymosaic.dataset.discovery import Discovery, discover
-from pymosaic.dataset.records import JobRecord
+from pymosaic.dataset.records import AddedFile, JobRecord
 from tests.dataset.building import write_files
 
 ONE = {"n": [1]}
@@ -155,7 +155,8 @@ class TestJobRecords:
     def test_of_a_committed_job_the_files_that_it_added_are_visible(self, tmp_path: Path) -> None:
         added, late = f"k=1/part-0-{JOB}-0.mosaic", f"k=1/part-9-{JOB}-0.mosaic"
         write_files(tmp_path, {"k=1/a.mosaic": ONE, added: ONE, late: ONE})
-        self.record(tmp_path, f"{JOB}.committed.json", JobRecord(adds=frozenset([added])).emit())
+        record = JobRecord(3, (AddedFile(added, (tmp_path / added).stat().st_size),))
+        self.record(tmp_path, f"{JOB}.3.committed.json", record.emit())
         assert found(tmp_path, tmp_path) == ["k=1/a.mosaic", added]
 
     def test_a_partition_obeys_the_records_of_its_dataset(self, tmp_path: Path) -> None:

@@ -22,10 +22,11 @@ def partitioned(base: Path, *directories: str, **content: Any) -> pymosaic.Datas
 @pytest.mark.parametrize(
     ("values", "arrow_type", "expected"),
     [
-        (["1", "-20", "0"], pa.int64(), [-20, 0, 1]),
+        (["1", "-20", "0"], pa.int64(), [0, 1, -20]),
         (["9223372036854775807"], pa.int64(), [2**63 - 1]),
         (["9223372036854775808"], pa.string(), ["9223372036854775808"]),
         (["007", "12"], pa.string(), ["007", "12"]),
+        (["12", "9"], pa.int64(), [9, 12]),
         (["2024-02-29"], pa.date32(), [datetime.date(2024, 2, 29)]),
         (["2023-02-29"], pa.string(), ["2023-02-29"]),
         (["1", "x"], pa.string(), ["1", "x"]),

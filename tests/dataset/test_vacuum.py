@@ -17,6 +17,7 @@ import pymosaic
 from pymosaic.dataset.claim import Claim
 from pymosaic.dataset.commit import StagedFile, WriteJob
 from pymosaic.dataset.records import record_path
+from pymosaic.dataset.snapshot import take_snapshot
 from pymosaic.dataset.storage import open_storage
 
 TABLE = pa.table({"n": [1, 2]})
@@ -87,13 +88,30 @@ def test_later_commits_forget_old_records(tmp_path: Path) -> None:
     for number in range(3):
         pymosaic.write_dataset(pa.table({"n": [number]}), tmp_path, mode="append")
     assert len(paths(tmp_path)) == 6
+    for number in range(3, 9):
+        age(tmp_path, DAY + 60)
+        pymosaic.write_dataset(pa.table({"n": [number]}), tmp_path, mode="append")
+        records = [path for path in paths(tmp_path) if path.startswith("_mosaic")]
+        assert pymosaic.dataset(tmp_path).scan().to_table()["n"].to_pylist() == list(
+            range(number + 1)
+        )
+    # The newest checkpoint and the one before, and records that this did not tell of.
+    assert len([path for path in records if "/checkpoint-" in path]) == 2
+    assert len(records) <= 5
+
+
+def test_commits_delete_what_was_replaced_a_day_ago(tmp_path: Path) -> None:
+    pymosaic.write_dataset(pa.table({"n": [1]}), tmp_path)
+    pymosaic.write_dataset(pa.table({"n": [2]}), tmp_path, mode="overwrite")
+    pymosaic.write_dataset(pa.table({"n": [3]}), tmp_path, mode="append")
+    assert len(list(tmp_path.glob("*.mosaic"))) == 3
     age(tmp_path, DAY + 60)
-    pymosaic.write_dataset(pa.table({"n": [9]}), tmp_path, mode="append")
-    assert len([path for path in paths(tmp_path) if path.startswith("_mosaic")]) == 1
-    assert pymosaic.dataset(str(tmp_path)).count_rows() == 4
+    pymosaic.write_dataset(pa.table({"n": [4]}), tmp_path, mode="append")
+    assert len(list(tmp_path.glob("*.mosaic"))) == 3
+    assert pymosaic.dataset(tmp_path).scan().to_table()["n"].to_pylist() == [2, 3, 4]
 
 
-def test_replaced_files_that_were_not_deleted_are(
+def test_replaced_files_that_could_not_be_deleted_are_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pymosaic.write_dataset(TABLE, tmp_path)
@@ -102,8 +120,8 @@ def test_replaced_files_that_were_not_deleted_are(
         def refuse(*arguments: Any) -> None:
             raise PermissionError("read-only now")
 
-        patch.setattr("pymosaic.dataset.commit.finish", refuse)
-        pymosaic.write_dataset(pa.table({"n": [7]}), tmp_path, mode="overwrite")
+        patch.setattr("pymosaic.dataset.commit.maintain", refuse)
+        pymosaic.write_dataset(pa.table({"n": [7]}), tmp_path, mode="overwrite", keep_replaced=0)
     read = pymosaic.dataset(str(tmp_path)).scan().to_table
     assert len(list(tmp_path.glob("*.mosaic"))) == 2
     assert read()["n"].to_pylist() == [7]
@@ -113,15 +131,10 @@ def test_replaced_files_that_were_not_deleted_are(
     assert read()["n"].to_pylist() == [7]
 
 
-def test_a_file_put_under_a_removed_name_is_not_deleted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_put_under_a_removed_name_is_not_deleted(tmp_path: Path) -> None:
     mine = tmp_path / "mine.mosaic"
     pymosaic.write_table(TABLE, mine)
-    with monkeypatch.context() as patch:
-        patch.setattr("pymosaic.dataset.commit.finish", lambda *_: None)
-        pymosaic.write_dataset(pa.table({"n": [7]}), tmp_path, mode="overwrite")
-    age(tmp_path, 100)
+    pymosaic.write_dataset(pa.table({"n": [7]}), tmp_path, mode="overwrite")
     pymosaic.write_table(pa.table({"n": [8]}), mine)
     pymosaic.vacuum(tmp_path, older_than=0)
     assert mine.exists()
@@ -135,9 +148,16 @@ def test_a_bad_age_is_refused(older_than: Any, tmp_path: Path) -> None:
         pymosaic.vacuum(tmp_path, older_than=older_than)
 
 
-def test_a_missing_directory_is_nothing_to_do(tmp_path: Path) -> None:
-    assert pymosaic.vacuum(tmp_path / "none").jobs == ()
-    assert not (tmp_path / "none").exists()
+def test_a_missing_directory_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="typo"):
+        pymosaic.vacuum(tmp_path / "typo")
+    assert not (tmp_path / "typo").exists()
+
+
+def test_a_directory_of_plain_files_is_left_as_it_is(tmp_path: Path) -> None:
+    pymosaic.write_table(TABLE, tmp_path / "mine.mosaic")
+    assert pymosaic.vacuum(tmp_path, older_than=0).files == ()
+    assert paths(tmp_path) == ["mine.mosaic"]
 
 
 class TestClaims:
@@ -221,9 +241,10 @@ def test_files_are_staged_where_directories_must_exist_and_moves_cost_nothing(
     given_up = WriteJob.start(storage)
     given_up.file("k=3", 0, 0)
     given_up.abort()
+    assert [entry.path for entry in take_snapshot(storage).files] == [other.final_path]
     found = sorted(entry.path for entry in storage.list_files())
-    assert [path for path in found if not path.startswith("_mosaic/")] == [other.final_path]
-    assert all(path.endswith(".committed.json") for path in found[:-1])
+    records = [path for path in found if path.startswith("_mosaic/")]
+    assert all(path.endswith(".committed.json") for path in records)
     assert not filesystem.get_file_info("set/_mosaic/staging").is_file
 
 

@@ -16,7 +16,7 @@ from pyarrow import fs
 
 import pymosaic
 from pymosaic.dataset.commit import WriteJob
-from pymosaic.dataset.records import take_snapshot
+from pymosaic.dataset.snapshot import take_snapshot
 from pymosaic.dataset.storage import open_storage
 from tests.object_store.conftest import arrow_filesystem
 from tests.object_store.dying import Dying
@@ -53,8 +53,14 @@ def test_write_append_overwrite_compact_vacuum(bucket: str, filesystem: Any) -> 
     written = pymosaic.write_dataset(table(7), base, mode="overwrite", **options)
     assert len(written.removed) == 2
     assert look(base, filesystem) == list(range(7, 57))
-    assert pymosaic.vacuum(base, older_than=0, filesystem=filesystem).files == ()
-    assert keys(base, filesystem) == sorted(path.partition("/set/")[2] for path in written.files)
+    assert pymosaic.vacuum(base, filesystem=filesystem).files == ()
+    assert len(pymosaic.vacuum(base, older_than=0, filesystem=filesystem).files) == 6
+    data = [key for key in keys(base, filesystem) if not key.startswith("_mosaic/")]
+    assert data == sorted(path.partition("/set/")[2] for path in written.files)
+    assert look(base, filesystem) == list(range(7, 57))
+    for work in (pymosaic.vacuum, pymosaic.compact):
+        with pytest.raises(FileNotFoundError, match="typo"):
+            work(f"{bucket}/typo", filesystem=filesystem)
 
 
 def test_merge_of_objects(bucket: str, filesystem: Any) -> None:

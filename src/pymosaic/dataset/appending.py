@@ -16,8 +16,8 @@ import pyarrow as pa
 from pymosaic.dataset.discovery import DataFile
 from pymosaic.dataset.heads import FileHead, HeadStore
 from pymosaic.dataset.partitioning import split_partition
-from pymosaic.dataset.records import take_snapshot
 from pymosaic.dataset.schema_union import unite
+from pymosaic.dataset.snapshot import take_snapshot
 from pymosaic.dataset.splitting import check_partition_columns
 from pymosaic.dataset.storage import Entry, Storage
 from pymosaic.errors import InvalidDataError, InvalidOptionError

@@ -45,20 +45,35 @@ def _machine() -> str | None:
 class Claim:
     """A job's claim on a dataset, for use in a ``with`` statement.
 
+    Parameters
+    ----------
+    storage : Storage
+    job : str
+    patience : float, optional
+        For how many seconds to try; by default a minute.
+
+    Attributes
+    ----------
+    job : str
+    moment : float or None
+        When it was made, by the clock of the file system.
+
     Raises
     ------
     CommitConflictError
-        If others have held claims for a minute.
+        If others have held claims for so long.
     """
 
-    def __init__(self, storage: Storage, job: str) -> None:
+    def __init__(self, storage: Storage, job: str, patience: float | None = None) -> None:
         self._storage = storage
-        self._job = job
+        self.job = job
         self._path = record_path(job, "claim")
         self._since = 0.0
+        self._patience = _WAIT_SECONDS if patience is None else patience
+        self.moment: float | None = None
 
     def __enter__(self) -> Claim:
-        deadline = time.monotonic() + _WAIT_SECONDS
+        deadline = time.monotonic() + self._patience
         content = json.dumps({"machine": _machine(), "process": os.getpid()}).encode()
         try:
             while True:
@@ -76,8 +91,8 @@ class Claim:
             raise
         raise CommitConflictError(
             f"{self._storage.name}: job {rival} has been about to publish for "
-            f"{_WAIT_SECONDS:.0f} seconds; if it died, pymosaic.vacuum(base, older_than=0) "
-            "clears what it left"
+            f"{self._patience:.0f} seconds; if it died, its claim counts for "
+            f"{_VOID_SECONDS / 60:.0f} minutes at most"
         )
 
     def __exit__(self, *details: object) -> None:
@@ -102,7 +117,8 @@ class Claim:
         claims = [entry for entry in entries if entry.path.endswith(_SUFFIX)]
         mine = next((entry for entry in claims if entry.path == self._path), None)
         if mine is None:
-            return self._job  # somebody took it for void
+            return self.job  # somebody took it for void
+        self.moment = mine.modified
         for entry in claims:
             if entry is mine:
                 continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -13,9 +14,11 @@ from pymosaic.dataset.commit import WriteJob
 from pymosaic.dataset.compaction_plan import CompactionGroup, group_files, summarize_files
 from pymosaic.dataset.dataset import Dataset
 from pymosaic.dataset.merge import merge
+from pymosaic.dataset.records import DAY_SECONDS
 from pymosaic.dataset.rolling import TARGET_FILE_BYTES, PartitionedWriter, WrittenFile
+from pymosaic.dataset.snapshot import take_snapshot
 from pymosaic.dataset.storage import Storage, open_storage
-from pymosaic.errors import CommitConflictError, InvalidOptionError
+from pymosaic.errors import CommitConflictError, InvalidOptionError, MosaicError
 from pymosaic.file.options import WriterOptions, check_int
 from pymosaic.file.reader import MosaicFile
 from pymosaic.kernels.arrow_source import catalog_from_arrow
@@ -67,6 +70,7 @@ def compact(
     filesystem: object = None,
     limits: Limits | None = None,
     progress: Progress | None = None,
+    keep_replaced: timedelta | float = DAY_SECONDS,
     **writer_options: Any,
 ) -> CompactionReport:
     """Make few large files of a dataset's many small ones.
@@ -92,6 +96,9 @@ def compact(
         Caps that the files are held to.
     progress : callable, optional
         Called with bytes done, bytes in all and ``"bytes"``.
+    keep_replaced : timedelta or number of seconds
+        How long the old files stay on disk, hidden, for readers that have found them. A later write
+        or :func:`pymosaic.vacuum` deletes them.
     **writer_options
         For what is written anew, as for :func:`pymosaic.write_table`. By default it has the
         compression, the number of buckets and the statistics that the files have.
@@ -99,6 +106,11 @@ def compact(
     Returns
     -------
     CompactionReport
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such directory.
 
     Examples
     --------
@@ -111,6 +123,8 @@ def compact(
     """
     limits = Limits() if limits is None else limits
     storage = open_storage(base, filesystem)
+    if not storage.exists():
+        raise FileNotFoundError(2, "No such file or directory", storage.name)
     num_files, groups = plan_compaction(
         storage,
         target_file_bytes=target_file_bytes,
@@ -127,6 +141,7 @@ def compact(
             report,
             meter,
             target_file_bytes=target_file_bytes,
+            keep_replaced=keep_replaced,
             verify=verify,
             limits=limits,
             **writer_options,
@@ -169,11 +184,49 @@ def compact_group(
     meter: Meter | None = None,
     **writer_options: Any,
 ) -> list[WrittenFile]:
-    """Write what a group becomes, as files of a job. Can run anywhere, groups at the same time."""
+    """Write what a group becomes, as files of a job. Can run anywhere, groups at the same time.
+
+    The files take the place of the group's first file in the order of rows.
+
+    Raises
+    ------
+    CommitConflictError
+        If another job has replaced files of the group, and they are gone.
+    """
     limits = Limits() if limits is None else limits
     meter = Meter(None, None, "bytes") if meter is None else meter
     paths = [job.storage.full_path(path) for path in group.files]
     end = meter.done + group.num_bytes
+    try:
+        written = _write_group(
+            job, group, paths, task, target_file_bytes, verify, limits, meter, writer_options
+        )
+    except (OSError, MosaicError) as error:
+        # Stores have many words for a file that is gone, and some are misleading.
+        present = {entry.path for entry in take_snapshot(job.storage).files}
+        if gone := [path for path in group.files if path not in present]:
+            raise CommitConflictError(
+                f"{job.storage.name}: another job has replaced {gone[0]} meanwhile"
+            ) from error
+        raise
+    meter.add(end - meter.done)
+    return [
+        replace(file, staged=replace(file.staged, size=file.bytes, place=group.files[0]))
+        for file in written
+    ]
+
+
+def _write_group(
+    job: WriteJob,
+    group: CompactionGroup,
+    paths: list[str],
+    task: str | int,
+    target_file_bytes: int,
+    verify: bool,
+    limits: Limits,
+    meter: Meter,
+    writer_options: dict[str, Any],
+) -> list[WrittenFile]:
     if group.copies:
         staged = job.file(group.directory, task, 0)
         glued = merge(
@@ -184,13 +237,8 @@ def compact_group(
             limits=limits,
             progress=_Part(meter),
         )
-        written = [WrittenFile(staged, glued.num_rows, glued.num_bytes)]
-    else:
-        written = _reencode(
-            job, group.directory, paths, task, target_file_bytes, limits, writer_options
-        )
-    meter.add(end - meter.done)
-    return written
+        return [WrittenFile(staged, glued.num_rows, glued.num_bytes)]
+    return _reencode(job, group.directory, paths, task, target_file_bytes, limits, writer_options)
 
 
 class _Part:
@@ -281,9 +329,10 @@ def _compact_batch(
     groups: list[CompactionGroup],
     report: CompactionReport,
     meter: Meter,
+    keep_replaced: timedelta | float,
     **options: Any,
 ) -> CompactionReport:
-    job = WriteJob.start(storage, mode="append")
+    job = WriteJob.start(storage, mode="append", keep_replaced=keep_replaced)
     written: list[WrittenFile] = []
     removes = [path for group in groups for path in group.files]
     end = meter.done + sum(group.num_bytes for group in groups)
@@ -291,7 +340,7 @@ def _compact_batch(
         for number, group in enumerate(groups):
             written += compact_group(job, group, number, meter=meter, **options)
         job.commit((file.staged for file in written), removes)
-    except (CommitConflictError, FileNotFoundError):
+    except CommitConflictError:
         # Another job has replaced some of these files; they are its business now.
         job.abort()
         meter.add(end - meter.done)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pymosaic.arrow.types import fixed_bits
 from pymosaic.dataset.merge import schema_content_of
-from pymosaic.dataset.records import take_snapshot
+from pymosaic.dataset.snapshot import take_snapshot
 from pymosaic.dataset.storage import Entry, Storage
 from pymosaic.errors import located
 from pymosaic.file.reader import MosaicFile, read_end
@@ -92,7 +92,8 @@ def summarize_files(
             and _is_divisible(storage, path, limits, row_group_bytes),
         )
 
-    return storage.each(summarize, take_snapshot(storage).files)
+    # What a link leads to, out of the dataset, is somebody else's.
+    return storage.each(summarize, [x for x in take_snapshot(storage).files if not x.outside])
 
 
 def _is_divisible(storage: Storage, path: str, limits: Limits, row_group_bytes: int) -> bool:
@@ -111,7 +112,7 @@ def _is_divisible(storage: Storage, path: str, limits: Limits, row_group_bytes: 
 def group_files(
     files: Iterable[FileSummary], target_file_bytes: int, min_row_group_bytes: int
 ) -> list[CompactionGroup]:
-    """Decide; pure. Files stay in their directories, and in the order of their paths.
+    """Decide; pure. Files stay in their directories, and their rows in order, file by file.
 
     - Files below three quarters of the target, with the same schema and row groups of
       ``min_row_group_bytes`` on average, are glued up to the target.

@@ -2,7 +2,7 @@
 
 ::
 
-    directory ─► snapshot (records and one listing) ─► visible files, sorted by path
+    directory ─► snapshots (records and listings) of the datasets in it ─► visible files
     pattern   ─► its directory without wildcards, as above ─► those that match
     file      ─► as it is
 """
@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pymosaic.dataset.partitioning import Partition, split_partition
-from pymosaic.dataset.records import list_record_names, take_snapshot
+from pymosaic.dataset.records import RECORDS_DIRECTORY, is_hidden, list_records
+from pymosaic.dataset.snapshot import visible_files
 from pymosaic.dataset.storage import Storage, open_storage
 from pymosaic.errors import InvalidOptionError
 from pymosaic.io import Location, resolve_location, status_of
@@ -57,7 +58,7 @@ class Discovery:
 
 
 def discover(source: DatasetSource, filesystem: object, hive: bool) -> Discovery:
-    """Find the files that ``source`` means; each appears once, those of an entry by their paths.
+    """Find the files that ``source`` means; each appears once, in the order of their rows.
 
     Raises
     ------
@@ -150,24 +151,42 @@ def _list_directory(location: Location, directory: str, hive: bool) -> list[Data
 
 
 def _visible(storage: Storage, filesystem: Any) -> list[tuple[str, int]]:
-    """The files below a directory that are part of a dataset.
+    """The files below a directory that are part of a dataset, in the order of their rows.
 
     A partition's directory lies inside a dataset whose job records are further up.
     """
-    above = storage.base.split("/")
-    inner = len(above)
-    while inner > 1 and "=" in above[inner - 1]:
-        inner -= 1
-    if inner < len(above):
-        outer = open_storage("/".join(above[:inner]), filesystem)
-        if list_record_names(outer):
-            prefix = "/".join(above[inner:]) + "/"
-            return [
-                (entry.path[len(prefix) :], entry.size)
-                for entry in take_snapshot(outer).files
-                if entry.path.startswith(prefix)
-            ]
-    return [(entry.path, entry.size) for entry in take_snapshot(storage).files]
+    outer = _dataset_above(storage, filesystem)
+    if outer is None:
+        return [(entry.path, entry.size) for entry in visible_files(storage).files]
+    prefix = storage.base[len(outer.base.rstrip("/")) + 1 :] + "/"
+    return [
+        (entry.path[len(prefix) :], entry.size)
+        for entry in visible_files(outer).files
+        if entry.path.startswith(prefix)
+    ]
+
+
+def _dataset_above(storage: Storage, filesystem: Any) -> Storage | None:
+    """The dataset that a directory without records of its own is part of, if any."""
+    parts = storage.base.split("/")
+    if filesystem is None and "=" not in parts[-1] and _has_records(storage.base):
+        return None
+    for length in range(len(parts) - 1, 0, -1):
+        above = "/".join(parts[:length])
+        inside_partition = "=" in parts[length]
+        if filesystem is None:
+            if above and _has_records(above):
+                return None if is_hidden("/".join(parts[length:])) else open_storage(above)
+        elif not inside_partition:
+            return None
+        elif length == 1 or "=" not in parts[length - 1]:
+            outer = open_storage(above, filesystem)
+            return outer if list_records(outer).entries else None
+    return None
+
+
+def _has_records(directory: str) -> bool:
+    return os.path.isdir(os.path.join(directory, RECORDS_DIRECTORY))
 
 
 def _list_matches(location: Location, pattern: str, wildcard: int, hive: bool) -> list[DataFile]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
+from pymosaic.errors import DatasetError
 from pymosaic.io import Location, open_sink, open_source, resolve_location
 from pymosaic.io.local import sync_directory
 
@@ -34,11 +35,23 @@ _ATTEMPTS = 20
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file: its path below the base, its size, and when it was last changed (Unix time)."""
+    """A file.
+
+    Parameters
+    ----------
+    path : str
+        Below the base.
+    size : int
+    modified : float or None
+        When it was last changed, in Unix time, by the clock of the file system.
+    outside : bool
+        Whether a directory above it is a link that leaves the base: nothing is changed there.
+    """
 
     path: str
     size: int
     modified: float | None
+    outside: bool = False
 
 
 class Storage(abc.ABC):
@@ -76,6 +89,10 @@ class Storage(abc.ABC):
         """The same directory, by a name that means it wherever this is unpickled."""
         return self
 
+    def within(self, directory: str) -> Storage:
+        """A directory below the base."""
+        return open_storage(self.full_path(directory), self.filesystem)
+
     def full_path(self, path: str) -> str:
         """A path below the base, for functions that take ``filesystem`` too."""
         return f"{self.base.rstrip('/')}/{path}" if path else self.base
@@ -89,6 +106,18 @@ class Storage(abc.ABC):
         self, directory: str = "", recursive: bool = True, skip: Callable[[str], bool] | None = None
     ) -> list[Entry]:
         """All files below a directory, or in it, in no order, but for paths to skip."""
+
+    def exists(self) -> bool:
+        """Whether the base is a directory; on an object store, whether there is a file in it."""
+        return bool(self.list_files())
+
+    def size(self, path: str) -> int:
+        """The size of a file."""
+        source = open_source(self.full_path(path), self.filesystem)
+        try:
+            return source.size
+        finally:
+            source.close()
 
     @abc.abstractmethod
     def _delete(self, path: str) -> None:
@@ -160,19 +189,29 @@ class Storage(abc.ABC):
 
 
 class _LocalStorage(Storage):
+    """Local directories.
+
+    Links are followed where files are listed and read. Nothing is written, moved or deleted where a
+    link leads out of the base.
+    """
+
     moves = True
     one_listing = False
 
     def absolute(self) -> Storage:
         return _LocalStorage(Location(self.name, os.path.abspath(self.base)))
 
+    def exists(self) -> bool:
+        return os.path.isdir(self.base)
+
     def list_files(
         self, directory: str = "", recursive: bool = True, skip: Callable[[str], bool] | None = None
     ) -> list[Entry]:
         entries: list[Entry] = []
-        pending = [directory]
+        base = os.path.realpath(self.base)
+        pending: list[tuple[str, bool, tuple[str, ...]]] = [(directory, False, (base,))]
         while pending:
-            below = pending.pop()
+            below, outside, links = pending.pop()
             try:
                 listing = list(os.scandir(self.full_path(below)))
             except FileNotFoundError:
@@ -182,18 +221,32 @@ class _LocalStorage(Storage):
                 if skip is not None and skip(path):
                     continue
                 if item.is_dir():
-                    if recursive and not _leads_upward(item):
-                        pending.append(path)
+                    if not recursive:
+                        continue
+                    if not item.is_symlink():
+                        pending.append((path, outside, links))
+                    elif not _leads_back(item, target := os.path.realpath(item.path), links):
+                        leaves = outside or not _is_within(target, base)
+                        pending.append((path, leaves, (*links, target)))
                     continue
                 with suppress(FileNotFoundError):
                     status = item.stat()
-                    entries.append(Entry(path, status.st_size, status.st_mtime))
+                    entries.append(Entry(path, status.st_size, status.st_mtime, outside))
         return entries
 
     def write(self, path: str, data: bytes) -> None:
         self._in_directory(path, lambda: super(_LocalStorage, self).write(path, data))
 
+    def _check_inside(self, directory: str) -> None:
+        """Refuse to change anything behind a link that leaves the base."""
+        if not _is_within(os.path.realpath(self.full_path(directory)), os.path.realpath(self.base)):
+            raise DatasetError(
+                f"{self.full_path(directory)} leads out of {self.name} by a link: nothing is "
+                "written or deleted there"
+            )
+
     def _delete(self, path: str) -> None:
+        self._check_inside(path.rpartition("/")[0])
         os.unlink(self.full_path(path))
 
     def _move(self, source: str, target: str) -> None:
@@ -216,6 +269,7 @@ class _LocalStorage(Storage):
             sync_directory(self.full_path(directory))
 
     def remove_tree(self, directory: str) -> None:
+        self._check_inside(directory.rpartition("/")[0])
         shutil.rmtree(self.full_path(directory), ignore_errors=True)
 
     def remove_empty(self, directory: str) -> None:
@@ -223,6 +277,7 @@ class _LocalStorage(Storage):
             os.rmdir(self.full_path(directory))
 
     def make_directory(self, directory: str) -> None:
+        self._check_inside(directory)
         for attempt in range(_ATTEMPTS):
             try:
                 os.makedirs(self.full_path(directory), exist_ok=True)
@@ -233,12 +288,17 @@ class _LocalStorage(Storage):
                     raise
 
 
-def _leads_upward(item: os.DirEntry[str]) -> bool:
-    """Whether a directory is a link to one that it is in, and so without end."""
-    if not item.is_symlink():
-        return False
+def _is_within(path: str, directory: str) -> bool:
+    return os.path.join(path, "").startswith(os.path.join(directory, ""))
+
+
+def _leads_back(item: os.DirEntry[str], target: str, links: tuple[str, ...]) -> bool:
+    """Whether a link leads to a directory that the way to it has come through, and so on for ever.
+
+    ``links`` are the real directories that the way began at, and went on from by links.
+    """
     inner = os.path.realpath(os.path.dirname(item.path))
-    return os.path.join(inner, "").startswith(os.path.join(os.path.realpath(item.path), ""))
+    return _is_within(inner, target) or any(_is_within(link, target) for link in links)
 
 
 class _ArrowStorage(Storage):

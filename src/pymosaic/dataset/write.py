@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import chain
 from typing import Any
 
@@ -16,6 +17,7 @@ from pymosaic.dataset.appending import check_appendable
 from pymosaic.dataset.commit import WriteJob
 from pymosaic.dataset.dataset import Dataset
 from pymosaic.dataset.modes import WriteMode
+from pymosaic.dataset.records import DAY_SECONDS
 from pymosaic.dataset.rolling import (
     MAX_OPEN_FILES,
     TARGET_FILE_BYTES,
@@ -62,6 +64,7 @@ def write_dataset(
     filesystem: object = None,
     progress: Progress | None = None,
     max_open_files: int = MAX_OPEN_FILES,
+    keep_replaced: timedelta | float = DAY_SECONDS,
     **writer_options: Any,
 ) -> WrittenDataset:
     """Write data as a directory of Mosaic files.
@@ -92,6 +95,9 @@ def write_dataset(
         Called with rows done, rows in all (None if unknown) and ``"rows"``.
     max_open_files : int
         How many partitions are written to at once. Data that is sorted by partition needs few.
+    keep_replaced : timedelta or number of seconds
+        How long files that are replaced stay on disk, hidden, for readers that have found them. A
+        later write or :func:`pymosaic.vacuum` deletes them.
     **writer_options
         As for :func:`pymosaic.write_table`.
 
@@ -119,7 +125,11 @@ def write_dataset(
     keys = keys or ()
     file_schema(schema, keys, writer_options)
     try:
-        job = WriteJob.start(storage, mode=WriteMode.ERROR if mode is WriteMode.IGNORE else mode)
+        job = WriteJob.start(
+            storage,
+            mode=WriteMode.ERROR if mode is WriteMode.IGNORE else mode,
+            keep_replaced=keep_replaced,
+        )
         files, removed = _write(
             job,
             schema,

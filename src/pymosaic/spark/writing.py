@@ -12,8 +12,8 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from pymosaic.dataset.commit import StagedFile, WriteJob
 from pymosaic.dataset.partitioning import split_partition
-from pymosaic.dataset.records import take_snapshot
 from pymosaic.dataset.rolling import PartitionedWriter, file_schema
+from pymosaic.dataset.snapshot import take_snapshot
 from pymosaic.dataset.splitting import partition_directory
 from pymosaic.dataset.storage import Storage, open_storage
 from pymosaic.errors import InvalidOptionError

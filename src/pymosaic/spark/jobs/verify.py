@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pymosaic.dataset.dataset import Dataset
-from pymosaic.dataset.records import take_snapshot
+from pymosaic.dataset.snapshot import take_snapshot
 from pymosaic.dataset.storage import Entry, Storage, open_storage
 from pymosaic.errors import DatasetError
 from pymosaic.file.reader import MosaicFile
