@@ -52,7 +52,7 @@ def test_append_adds_and_overwrite_replaces(spark, base):
     assert ids(base) == [0, 1, 2, 3, 4]
     pymosaic.spark.write(spark.range(7, 8, numPartitions=1), base, mode="overwrite")
     assert ids(base) == [7]
-    assert len(data_files(base)) == 1
+    assert len(pymosaic.dataset(base).files) == 1
 
 
 def test_error_is_the_default_mode_and_ignore_does_nothing(spark, base):
@@ -238,4 +238,5 @@ def test_what_a_dead_driver_left_is_invisible_and_vacuum_removes_it(spark, base)
 def test_published_records_name_exactly_the_visible_files(spark, base):
     pymosaic.spark.write(spark.range(4, numPartitions=2), base)
     [record] = (base / "_mosaic").glob("*.committed.json")
-    assert sorted(json.loads(record.read_text())["adds"]) == data_files(base)
+    adds = json.loads(record.read_text())["adds"]
+    assert sorted(file["path"] for file in adds) == data_files(base)
