@@ -31,7 +31,7 @@ demo: $(installed) ## A wide table through Spark, Polars and DuckDB, compared wi
 	$(bin)/python examples/demo.py
 
 .PHONY: test
-test: $(installed) ## Run all tests (PYTEST_ARGS="-x tests/unit" for some)
+test: $(installed) ## Run all tests (PYTEST_ARGS="-x tests/file" for some)
 	@scripts/ensure-system java chromium
 	$(bin)/python -m pytest $(PYTEST_ARGS)
 
@@ -80,7 +80,7 @@ fuzz: $(installed) build/fuzz/coverage.so ## Fuzz reading and writing (FUZZ_ARGS
 # Left out: benchmarks and interop (DuckDB, Polars and other formats bring allocators that the
 # sanitizer takes for errors), wide (hours), load (it measures memory, most of which is then the
 # sanitizer's), Spark (a JVM) and the picture of a file (a browser).
-sanitized_tests := tests/unit tests/pages tests/conformance tests/property tests/io_pattern tests/faults tests/fuzz
+sanitized_tests := $(addprefix tests/,test_*.py format arrow kernels io filters file pages) tests/conformance tests/property tests/io_pattern tests/faults tests/fuzz
 
 .PHONY: sanitize
 sanitize: $(installed) ## Run tests and fuzzing on kernels with the address and undefined behaviour sanitizers

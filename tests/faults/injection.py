@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gc
 import os
 import re
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 import pymosaic
+from tests.descriptors import open_descriptors
 
 TEMPORARY = re.compile(r"\..+\.tmp-\d+-[0-9a-f]{16}")
 
@@ -70,11 +70,6 @@ class FaultyModule:
             raise self._error
 
         return call
-
-
-def open_descriptors() -> int:
-    gc.collect()
-    return len(os.listdir("/proc/self/fd"))
 
 
 def has_open(count: int) -> bool:

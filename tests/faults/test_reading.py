@@ -13,7 +13,8 @@ import pytest
 
 import pymosaic
 from pymosaic.io import Source, local
-from tests.faults.injection import FaultyModule, disk_error, has_open, make_table, open_descriptors
+from tests.descriptors import open_descriptors
+from tests.faults.injection import FaultyModule, disk_error, has_open, make_table
 from tests.writing import write
 
 TABLE = make_table(1)

@@ -16,12 +16,12 @@ import pytest
 
 import pymosaic
 from pymosaic.io import local
+from tests.descriptors import open_descriptors
 from tests.faults.injection import (
     FaultyModule,
     disk_error,
     has_open,
     make_table,
-    open_descriptors,
     temporaries,
     version_of,
 )

@@ -17,6 +17,7 @@ import pytest
 
 import pymosaic
 from tests.dataset.building import Reads, bucket_range, write_files, write_row_groups
+from tests.writing import written
 
 VALUES = """
     SELECT * FROM (VALUES
@@ -34,12 +35,6 @@ VALUES = """
 def connection() -> Iterator[Any]:
     with duckdb.connect() as opened:
         yield opened
-
-
-def written(data: Any, **options: Any) -> bytes:
-    stream = io.BytesIO()
-    pymosaic.write_table(data, stream, **options)
-    return stream.getvalue()
 
 
 def test_a_relation_is_written_and_its_values_come_back(connection: Any) -> None:

@@ -14,12 +14,7 @@ from pandas.testing import assert_frame_equal, assert_index_equal
 
 import pymosaic
 from tests.dataset.building import Reads, bucket_range
-
-
-def written(data: Any, **options: Any) -> bytes:
-    stream = io.BytesIO()
-    pymosaic.write_table(data, stream, **options)
-    return stream.getvalue()
+from tests.writing import written
 
 
 def through_a_file(data: Any) -> pa.Table:

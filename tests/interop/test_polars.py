@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import io
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from polars.testing import assert_frame_equal
 import pymosaic
 from pymosaic.interop.polars import _without_hints
 from tests.dataset.building import Reads, bucket_range, write_files, write_row_groups
+from tests.writing import written
 
 FRAME = pl.DataFrame(
     {
@@ -35,12 +35,6 @@ FRAME = pl.DataFrame(
         "nested": [[["a"], []], None, [[None]]],
     }
 )
-
-
-def written(data: Any, **options: Any) -> bytes:
-    stream = io.BytesIO()
-    pymosaic.write_table(data, stream, **options)
-    return stream.getvalue()
 
 
 def test_a_frame_comes_back_as_it_was() -> None:

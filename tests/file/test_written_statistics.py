@@ -11,12 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.oracle import Statistics, decode
-from tests.property.reference import open_reference, reference_write
-from tests.writing import write
 
 import pymosaic
 from pymosaic.errors import InvalidOptionError
+from tests.oracle import Statistics, decode
+from tests.property.reference import open_reference, reference_write
+from tests.writing import write
 
 NAN = math.nan
 NEGATIVE_NAN = struct.unpack("<d", struct.pack("<Q", 0xFFF8000000000001))[0]

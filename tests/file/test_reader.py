@@ -16,12 +16,12 @@ import pyarrow as pa
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 from pyarrow import fs
-from tests.equality import assert_identical
-from tests.writing import write
 
 import pymosaic
 from pymosaic.io import Source
 from pymosaic.testing.pieces import INTEGER, ONE_TWO, STRING, entry, forge, row_group, schema
+from tests.equality import assert_identical
+from tests.writing import of_table, write
 
 TABLE = pa.table(
     {
@@ -47,14 +47,6 @@ def path(tmp_path: Path) -> Path:
     target = tmp_path / "people.mosaic"
     target.write_bytes(DATA)
     return target
-
-
-@pytest.fixture
-def memory_filesystem() -> Iterator[MemoryFileSystem]:
-    filesystem = MemoryFileSystem()
-    filesystem.store.clear()
-    yield filesystem
-    filesystem.store.clear()
 
 
 class TestWhatAFileTells:
@@ -636,10 +628,6 @@ def assert_closed(file: pymosaic.MosaicFile) -> None:
     ):
         with pytest.raises(ValueError, match="closed"):
             use()
-
-
-def of_table(table: pa.Table, **options: Any) -> bytes:
-    return write(table.to_batches(), table.schema, **options)
 
 
 def subtree(path: Path) -> fs.FileSystem:

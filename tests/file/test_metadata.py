@@ -5,15 +5,10 @@ from __future__ import annotations
 import gc
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests import oracle
-from tests.conformance.fixtures import DATA as DATA_DIRECTORY
-from tests.conformance.fixtures import FIXTURES, Fixture
-from tests.writing import write
 
 import pymosaic
 from pymosaic import BucketMetadata, ColumnMetadata
@@ -28,12 +23,12 @@ from pymosaic.testing.pieces import (
     row_group,
     schema,
 )
+from tests import oracle
+from tests.conformance.fixtures import DATA as DATA_DIRECTORY
+from tests.conformance.fixtures import FIXTURES, Fixture
+from tests.writing import of_table, write
 
 every_fixture = pytest.mark.parametrize("fixture", FIXTURES, ids=lambda fixture: fixture.name)
-
-
-def of_table(table: pa.Table, **options: Any) -> bytes:
-    return write(table.to_batches(), table.schema, **options)
 
 
 def only_bucket(data: bytes) -> BucketMetadata:

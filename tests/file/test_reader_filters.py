@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.equality import assert_identical
-from tests.writing import write
 
 import pymosaic
 from pymosaic.testing.pieces import INTEGER, ONE_TWO, monolithic, schema
+from tests.equality import assert_identical
+from tests.writing import write
 
 D = datetime.date
 TABLE = pa.table(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from tests.writing import write
 
 import pymosaic
 from pymosaic.format.compression import NONE, ZSTD
 from pymosaic.format.footer import FOOTER_SIZE, Footer
+from tests.writing import write
 
 FOOTER = Footer(
     index_offset=0x0102030405060708,

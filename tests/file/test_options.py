@@ -10,13 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.oracle import decode
-from tests.property.reference import reference_write
-from tests.writing import write
 
 import pymosaic
 from pymosaic.errors import ColumnNotFoundError, InvalidOptionError
 from pymosaic.file.options import WriterOptions
+from tests.oracle import decode
+from tests.property.reference import reference_write
+from tests.writing import write
 
 TABLE = pa.table({"a": [1, 2], "b": ["x", "y"]})
 U32 = 2**32 - 1

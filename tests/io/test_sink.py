@@ -26,6 +26,7 @@ from pyarrow import fs
 from pymosaic.errors import ClosedError, InvalidOptionError
 from pymosaic.io import fsspec as fsspec_module
 from pymosaic.io import local, open_sink, spool
+from tests.descriptors import open_descriptors
 
 OLD = b"the old file"
 NEW = bytes(range(256)) * 40
@@ -44,15 +45,6 @@ def old_target(target):
 
 
 @pytest.fixture
-def memory_filesystem():
-    filesystem = MemoryFileSystem()
-    filesystem.store.clear()
-    filesystem.pseudo_dirs[:] = [""]
-    yield filesystem
-    filesystem.store.clear()
-
-
-@pytest.fixture
 def small_buffers(monkeypatch):
     monkeypatch.setattr(local, "_BUFFER_BYTES", 100)
     monkeypatch.setattr(spool, "_SPOOL_BYTES", 100)
@@ -62,11 +54,6 @@ def small_buffers(monkeypatch):
 def beside(target):
     """What lies in the target's directory, apart from it."""
     return sorted(entry.name for entry in target.parent.iterdir() if entry != target)
-
-
-def open_descriptors():
-    gc.collect()  # what other tests forgot must not go meanwhile
-    return len(os.listdir("/proc/self/fd"))
 
 
 def fail(*_, **__):

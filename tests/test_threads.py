@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.writing import write
 
 from pymosaic import threads
 from pymosaic.threads import ordered_map, split_evenly
+from tests.writing import write
 
 
 @pytest.fixture

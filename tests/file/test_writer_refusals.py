@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.writing import write
 
 import pymosaic
 from pymosaic.errors import (
@@ -25,6 +24,7 @@ from pymosaic.errors import (
     MosaicError,
     UnsupportedFeatureError,
 )
+from tests.writing import write
 
 OLD = b"the old file"
 

@@ -10,8 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.oracle import decode
-from tests.writing import write
 
 import pymosaic
 from pymosaic.testing.pieces import (
@@ -24,12 +22,10 @@ from pymosaic.testing.pieces import (
     schema,
     text,
 )
+from tests.oracle import decode
+from tests.writing import of_table, write
 
 TABLE = pa.table({"a": [1, 2, 3, 4], "bcd": ["x", "y", "z", None], "e": [0.5, 1.5, 2.5, 3.5]})
-
-
-def of_table(table: pa.Table, **options: Any) -> bytes:
-    return write(table.to_batches(), table.schema, **options)
 
 
 def no_rows(*columns: tuple[str | bytes, bytes], names: bytes = b"\x00") -> bytes:

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.equality import assert_identical
-from tests.property.reference import reference_write
-from tests.writing import write
 
 import pymosaic
 from pymosaic.errors import InvalidDataError, UnsupportedFeatureError
+from tests.equality import assert_identical
+from tests.property.reference import reference_write
+from tests.writing import write
 
 INDEX_TYPES = [
     pa.int8(),

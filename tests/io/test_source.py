@@ -42,15 +42,6 @@ def path(tmp_path):
     return file
 
 
-@pytest.fixture
-def memory_filesystem():
-    filesystem = MemoryFileSystem()
-    filesystem.store.clear()
-    filesystem.pseudo_dirs[:] = [""]
-    yield filesystem
-    filesystem.store.clear()
-
-
 class RecordingSource(Source):
     """Serves DATA and notes every read; gives at most ``at_most`` bytes at once."""
 

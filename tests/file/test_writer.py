@@ -16,13 +16,13 @@ import mosaic
 import numpy as np
 import pyarrow as pa
 import pytest
+
+import pymosaic
+from pymosaic.errors import ClosedError, InvalidDataError
 from tests.equality import assert_identical
 from tests.oracle import decode
 from tests.property.reference import reference_options, reference_table, reference_write
 from tests.writing import write
-
-import pymosaic
-from pymosaic.errors import ClosedError, InvalidDataError
 
 OLD = b"the old file"
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
