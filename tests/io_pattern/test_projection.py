@@ -44,7 +44,7 @@ class TestMonolithic:
             (["c", "b"], [joined(BUCKETS[0], BUCKETS[1])]),
             (["f", "a", "c"], [joined(*BUCKETS)]),
             (["*"], [joined(*BUCKETS)]),
-            (["[ef]"], [BUCKETS[2]]),
+            (["e*", "f*"], [BUCKETS[2]]),
             (None, [joined(*BUCKETS)]),
             ([], []),
         ],

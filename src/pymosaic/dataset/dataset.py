@@ -243,9 +243,9 @@ class Dataset(ArrowDataset):
         positions = resolve_columns(columns, self._catalog, option)
         return pa.schema([self._schema.field(place) for place in place_of[positions].tolist()])
 
-    def _load(self, files: Iterable[DataFile]) -> Iterator[tuple[DataFile, FileHead]]:
+    def _load(self, files: Iterable[DataFile], check: bool) -> Iterator[tuple[DataFile, FileHead]]:
         """Heads of files; one that is broken raises, or is skipped with a warning."""
-        for file, head in self._heads.load(files):
+        for file, head in self._heads.load(files, check):
             if isinstance(head, FileHead):
                 yield file, head
             elif self._on_error == "raise":

@@ -11,12 +11,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pymosaic.dataset.discovery import DataFile
 from pymosaic.dataset.read_ahead import read_ahead
 from pymosaic.errors import (
     CorruptFileError,
+    DatasetError,
     LimitExceededError,
     MosaicError,
     UnsupportedFeatureError,
@@ -26,8 +28,9 @@ from pymosaic.file.reader import check_buckets, read_end
 from pymosaic.file.row_group_reader import FileParts
 from pymosaic.format import row_group_index, schema_block
 from pymosaic.format.compression import Compression
-from pymosaic.io import Source, open_source
+from pymosaic.io import Source, open_source, resolve_location, status_of
 from pymosaic.kernels.catalog import Catalog
+from pymosaic.kernels.column_union import ColumnUnion
 from pymosaic.kernels.row_group_index import RowGroupIndex
 from pymosaic.limits import Limits
 from pymosaic.threads import num_threads
@@ -91,13 +94,30 @@ def _weight(block: bytes, catalog: Catalog) -> int:
     return len(block) + _BYTES_PER_COLUMN * catalog.num_nodes
 
 
+def _index_weight(head: FileHead) -> int:
+    # The bytes of the index are kept, and its entries take about twice as much.
+    return 3 * head.index_bytes
+
+
+def _same_columns(left: Catalog, right: Catalog) -> bool:
+    if left is right:
+        return True
+    union = ColumnUnion()
+    union.extend(left)
+    same_names = left.num_columns == right.num_columns and not len(union.find_new(right))
+    return same_names and not len(union.compare(right)[0])
+
+
 # One for the process: tasks of a cluster come one by one, and mostly want the same schema.
 catalogs = CatalogCache()
 
 
 @dataclass(frozen=True, slots=True)
 class FileHead:
-    """Footer, columns and row groups of one file."""
+    """Footer, columns and row groups of one file.
+
+    The version is another for a file that was replaced; None where that is not known.
+    """
 
     name: str | None
     size: int
@@ -105,6 +125,12 @@ class FileHead:
     catalog: Catalog
     index: RowGroupIndex
     index_bytes: int
+    version: object = None
+
+    def is_of(self, size: int, version: object) -> bool:
+        """Whether a file is, as far as that is known, the one that this was read from."""
+        known = self.version is not None and version is not None
+        return self.size == size and (not known or self.version == version)
 
 
 def read_head(source: Source, limits: Limits) -> FileHead:
@@ -119,7 +145,9 @@ def read_head(source: Source, limits: Limits) -> FileHead:
             bytes(end.row_group_index), catalog, footer.num_row_groups, footer.schema_offset
         )
         size = len(end.row_group_index)
-    return FileHead(source.name, source.size, footer.compression, catalog, index, size)
+    return FileHead(
+        source.name, source.size, footer.compression, catalog, index, size, source.version
+    )
 
 
 def open_parts(head: FileHead, source: Source, limits: Limits) -> FileParts:
@@ -153,17 +181,30 @@ class HeadStore:
         """The head of a file if it is kept."""
         return self._kept.get(path)
 
-    def load(self, files: Iterable[DataFile]) -> Iterator[tuple[DataFile, FileHead | MosaicError]]:
-        """Heads in the order of the files, opened several at a time; of a broken file its error."""
+    def load(
+        self, files: Iterable[DataFile], check: bool = False
+    ) -> Iterator[tuple[DataFile, FileHead | MosaicError]]:
+        """Heads in the order of the files, opened several at a time; of a broken file its error.
+
+        Parameters
+        ----------
+        files : iterable of DataFile
+        check : bool
+            Ask whether files were replaced since their heads were read, and read these anew. Local
+            files, which cost nothing to ask for, are always asked.
+        """
         workers = num_threads() if self._filesystem is None else _REMOTE_OPENERS
-        for file, head in read_ahead(self._load, ((file, 1) for file in files), workers, workers):
-            if isinstance(head, FileHead) and file.path not in self._kept:
+        load = partial(self._load, check or self._filesystem is None)
+        for file, head in read_ahead(load, ((file, 1) for file in files), workers, workers):
+            if isinstance(head, FileHead) and self._kept.get(file.path) is not head:
                 self._keep(file.path, head)
             yield file, head
 
     def _keep(self, path: str, head: FileHead) -> None:
-        # The bytes of the index are kept, and its entries take about twice as much.
-        weight = 3 * head.index_bytes
+        replaced = self._kept.pop(path, None)
+        if replaced is not None:
+            self._bytes -= _index_weight(replaced)
+        weight = _index_weight(head)
         if head.catalog not in self._catalogs:
             weight += _BYTES_PER_COLUMN * head.catalog.num_nodes
         if self._bytes + weight <= self._max_bytes:
@@ -171,14 +212,24 @@ class HeadStore:
             self._catalogs.add(head.catalog)
             self._bytes += weight
 
-    def _load(self, file: DataFile) -> tuple[DataFile, FileHead | MosaicError]:
+    def _load(self, check: bool, file: DataFile) -> tuple[DataFile, FileHead | MosaicError]:
         head = self._kept.get(file.path)
+        size = file.size
         if head is not None:
-            return file, head
-        source = open_source(file.path, self._filesystem, file.size)
+            status = status_of(resolve_location(file.path, self._filesystem)) if check else None
+            if not check or (status is not None and head.is_of(status.size, status.version)):
+                return file, head
+            size = None
+        source = open_source(file.path, self._filesystem, size)
         try:
-            return file, read_head(source, self._limits)
+            found = read_head(source, self._limits)
         except BROKEN_FILE as error:
             return file, error
         finally:
             source.close()
+        if head is not None and not _same_columns(head.catalog, found.catalog):
+            return file, DatasetError(
+                f"{file.path} was replaced by a file with other columns since the dataset was "
+                "opened: open the dataset again"
+            )
+        return file, found

@@ -104,18 +104,22 @@ class Scan:
             Share(self._dataset.num_bytes, sum(piece.num_bytes for piece in pieces)),
         )
 
-    def _bind(self) -> Iterator[tuple[DataFile, FileHead, BoundFile]]:
-        """Files that partition values do not rule out, one after the other."""
+    def _bind(self, counts: bool) -> Iterator[tuple[DataFile, FileHead, BoundFile]]:
+        """Files that partition values do not rule out, one after the other.
+
+        Where heads alone decide about rows, they must be those of the files as they are.
+        """
         binding = ColumnBinding(self._task)
         possible = (
             file for file in self._dataset._files if binding.partition_passes(file.partition)
         )
-        for file, head in self._dataset._load(possible):
+        check = counts or self._task.row_filter is not None
+        for file, head in self._dataset._load(possible, check):
             yield file, head, binding.bind(head, file.partition, file.path)
 
     def _plan_files(self, totals: _Totals | None = None) -> Iterator[FilePlan]:
         left = None if self._task.row_filter is not None else self._limit
-        for file, head, bound in self._bind():
+        for file, head, bound in self._bind(counts=False):
             if totals is not None:
                 totals.row_groups += head.index.num_row_groups
                 totals.buckets += head.index.num_row_groups * head.catalog.num_buckets
@@ -208,7 +212,7 @@ class Scan:
         """Count rows, without reading data where partition values and statistics decide."""
         count = 0
         open_questions: list[Piece] = []
-        for file, head, bound in self._bind():
+        for file, head, bound in self._bind(counts=True):
             undecided = []
             for row_group in range(head.index.num_row_groups):
                 if bound.excludes(head, row_group):

@@ -154,7 +154,10 @@ class _File:
         self._source = source
         if head is None:
             head = read_head(source, task.limits)
-        if head.size != source.size or self.piece.row_groups[-1] >= head.index.num_row_groups:
+        if (
+            not head.is_of(source.size, source.version)
+            or self.piece.row_groups[-1] >= head.index.num_row_groups
+        ):
             raise DatasetError(f"{path} has changed since the scan was planned: plan it again")
         bound = self._reading.binding.bind(head, self.piece.partition, path)
         return head, open_parts(head, source, task.limits), bound

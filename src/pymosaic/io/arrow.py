@@ -105,7 +105,10 @@ class _ArrowFileSystem(FileSystemKind):
 
     def status(self, location: Location) -> Status | None:
         information = location.filesystem.get_file_info(location.path)
-        return Status(information.is_file, information.size or 0) if information.type else None
+        if not information.type:
+            return None
+        modified = None if information.mtime_ns is None else information.mtime_ns / 1e9
+        return Status(information.is_file, information.size or 0, modified)
 
 
 ARROW = _ArrowFileSystem()

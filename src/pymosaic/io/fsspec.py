@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,7 @@ from pymosaic.io.sink import Sink, write_all, write_some
 from pymosaic.io.source import Source, tune_for_latency
 from pymosaic.io.spool import SpooledSink
 
-__all__ = ["FSSPEC", "place_of_uri"]
+__all__ = ["FSSPEC", "modified_at", "place_of_uri"]
 
 _UPLOAD_BYTES = 8 << 20
 
@@ -142,14 +143,30 @@ class _FsspecFileSystem(FileSystemKind):
         return pa.PythonFile(location.filesystem.open(location.path, "rb"), mode="r")
 
     def status(self, location: Location) -> Status | None:
+        location.filesystem.invalidate_cache(location.path)
         try:
             information = location.filesystem.info(location.path)
         except FileNotFoundError:
             return None
-        return Status(information.get("type") == "file", information.get("size") or 0)
+        return Status(
+            information.get("type") == "file",
+            information.get("size") or 0,
+            modified_at(information),
+        )
 
 
 FSSPEC = _FsspecFileSystem()
+
+
+def modified_at(information: dict[str, Any]) -> float | None:
+    """When a file was last changed (Unix time); each file system has its own name for it."""
+    for key in ("LastModified", "mtime", "last_modified", "updated", "created"):
+        value = information.get(key)
+        if isinstance(value, datetime):
+            return value.timestamp()
+        if isinstance(value, int | float):
+            return float(value)
+    return None
 
 
 def _is_instance(value: object, module: str, name: str) -> bool:

@@ -20,10 +20,14 @@ Place: TypeAlias = tuple[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Whether a path is a file, and the file's size."""
+    """Whether a path is a file, its size, and what tells that it was replaced, where that is known.
+
+    A version equals that of a :class:`~pymosaic.io.Source` of the same file, if both are known.
+    """
 
     is_file: bool
     size: int
+    version: object = None
 
 
 class FileSystemKind(abc.ABC):

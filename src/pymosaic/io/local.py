@@ -45,6 +45,7 @@ class LocalSource(Source):
         status = os.fstat(self._descriptor.number)
         _check_regular(name, status)
         super().__init__(name, status.st_size)
+        self.version = _version(status)
 
     def _read_once(self, offset: int, length: int) -> bytes:
         descriptor = self._descriptor
@@ -176,6 +177,10 @@ def sync_directory(directory: str) -> None:
             raise
 
 
+def _version(status: os.stat_result) -> object:
+    return status.st_mtime_ns, status.st_ino
+
+
 def _check_regular(name: str, status: os.stat_result) -> None:
     """Refuse directories, devices and pipes, which have no stable size and cannot be replaced."""
     if stat.S_ISDIR(status.st_mode):
@@ -197,9 +202,11 @@ class _LocalFileSystem(FileSystemKind):
         return pa.OSFile(location.path)
 
     def status(self, location: Location) -> Status | None:
-        if not os.path.lexists(location.path):
+        try:
+            found = os.stat(location.path)
+        except FileNotFoundError:
             return None
-        return Status(os.path.isfile(location.path), os.path.getsize(location.path))
+        return Status(stat.S_ISREG(found.st_mode), found.st_size, _version(found))
 
 
 LOCAL = _LocalFileSystem()

@@ -42,6 +42,8 @@ class Source(abc.ABC):
         Path or URI for messages; None if there is none.
     size : int
         Total bytes, as found at open.
+    version : object
+        What is another for a file that was replaced or changed; None where that is not known.
     tail_bytes : int
         Number of bytes to read from the end when a file is opened.
     merge_gap : int
@@ -53,6 +55,7 @@ class Source(abc.ABC):
     tail_bytes: int = LOCAL_TAIL_BYTES
     merge_gap: int = LOCAL_MERGE_GAP
     parallel_reads: int = 1
+    version: object = None
 
     def __init__(self, name: str | None, size: int) -> None:
         self.name = name
