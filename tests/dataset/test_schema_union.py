@@ -227,7 +227,7 @@ class TestGivenSchema:
         with pytest.raises(pymosaic.DatasetError, match="has nulls"):
             pymosaic.dataset(tmp_path, schema=schema).scan().to_table()
         missing = pa.schema([pa.field("b", pa.int64(), nullable=False)])
-        with pytest.raises(pymosaic.DatasetError, match="lacks it"):
+        with pytest.raises(pymosaic.DatasetError, match="does not have it"):
             pymosaic.dataset(tmp_path, schema=missing).scan().to_table()
 
     def test_what_no_file_can_hold_is_refused(self, tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ class TestPartitions:
     @pytest.mark.parametrize(
         ("partition_by", "message"),
         [
-            ("no", "0 columns that are named 'no'"),
+            ("no", "0 columns named 'no'"),
             (["id", "id"], "twice"),
             (["id", "name"], "all columns"),
             (5, "column names"),

@@ -182,10 +182,10 @@ class TestWhatIsRefused:
             ([("s", "==", 3)], "column 's' has type string"),
             ([("l", "==", 3)], "column 'l' has type list"),
             ([("n", "==", None)], "is null"),
-            ([("n", "like", "x")], "'like' is no operator"),
+            ([("n", "like", "x")], "'like' is not an operator"),
             ([("n", "in", 3)], "takes a list"),
             ([], "empty list"),
-            (("n", ">", 3), "belongs in a list"),
+            (("n", ">", 3), "must be in a list"),
             ("n > 3", "got 'n > 3'"),
         ],
     )

@@ -172,7 +172,7 @@ def test_bytes_that_are_no_booleans_are_refused() -> None:
     )
     good = LanceFile(forge_file("bool", 3, layout, [b"\1\0\1"]))
     assert good.read()["c"].to_pylist() == [True, False, True]
-    with pytest.raises(pymosaic.CorruptFileError, match="a boolean that is not 0 or 1"):
+    with pytest.raises(pymosaic.CorruptFileError, match="a boolean is neither 0 nor 1"):
         LanceFile(forge_file("bool", 3, layout, [b"\1\2\1"])).read()
 
 
@@ -200,7 +200,7 @@ def test_a_packed_row_without_bytes_must_be_null() -> None:
     good = LanceFile(forge_file(fields, 2, layout, [row + b"\1", bytes([0, 6, 7])], "2.2"))
     assert good.read()["c"].to_pylist() == [{"a": 7}, None]
     bad = LanceFile(forge_file(fields, 2, layout, [row + b"\0\0\0\0\0", bytes([0, 6, 11])], "2.2"))
-    with pytest.raises(pymosaic.CorruptFileError, match="a row without bytes"):
+    with pytest.raises(pymosaic.CorruptFileError, match="a row has no bytes"):
         bad.read()
 
 

@@ -26,12 +26,12 @@ def refuse(table: pa.Table, encoding: str, match: str, column: str = "n") -> Non
 @pytest.mark.parametrize(
     ("encoding", "match"),
     [
-        ("gzip", "'gzip' is not known; there are mini-block"),
-        ("plain+bit-packed", "two of one kind"),
+        ("gzip", "'gzip' is not known; use mini-block"),
+        ("plain+bit-packed", "two options of one kind"),
         ("zstd:40", "no level from 1 to 22"),
         ("lz4:3", "no level"),
         ("plain:3", "is not known"),
-        ("fsst", "fsst does not go with a column of int64"),
+        ("fsst", "fsst does not apply to a column of int64"),
         ("blob", "blob is for large_binary"),
         ("packed-struct", "packed-struct is for structs"),
         ("full-zip+bit-packed", "full-zip"),

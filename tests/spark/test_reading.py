@@ -145,7 +145,7 @@ def test_damage_that_a_task_finds_is_named(spark, wide, tmp_path):
     [
         ({"colums": "id"}, "did you mean 'columns'"),
         ({"columns": "nothing_*"}, "nothing_"),
-        ({"filters": '[["id", "~", 1]]'}, "is no operator"),
+        ({"filters": '[["id", "~", 1]]'}, "is not an operator"),
     ],
 )
 def test_mistakes_are_told(spark, wide, options, message):

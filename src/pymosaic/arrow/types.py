@@ -83,7 +83,7 @@ def _advice(data_type: pa.DataType) -> str:
         if pa.types.is_map(data_type):
             key_type = _unwrapped(data_type.key_type)
             if pa.types.is_nested(key_type):
-                return "keys of a map must be scalars"
+                return "map keys must be scalars"
             data_type = key_type if _scalar_advice(key_type) else data_type.item_type
         elif (
             pa.types.is_nested(data_type)
@@ -96,9 +96,9 @@ def _advice(data_type: pa.DataType) -> str:
                 return f"{place}make each field of the struct a list or map column of its own"
             return "make its fields columns of their own, for example with Table.flatten()"
         else:
-            advice = _scalar_advice(data_type) or "cast it to a type that the format has"
+            advice = _scalar_advice(data_type) or "cast it to a type that the format supports"
             return f"{place}{advice}"
-        place = "its elements are of a type that the format does not have; "
+        place = "the format does not support the type of its elements; "
     return f"it nests deeper than {MAX_NESTING_DEPTH} levels"
 
 
@@ -110,7 +110,7 @@ def _scalar_advice(data_type: pa.DataType) -> str | None:
     if pa.types.is_interval(data_type):
         return "split it into integer columns"
     if pa.types.is_decimal256(data_type) and data_type.precision > 38:
-        return "the format holds up to 38 digits: cast it to decimal128, or to string"
+        return "the format supports up to 38 digits: cast it to decimal128 or string"
     return None
 
 

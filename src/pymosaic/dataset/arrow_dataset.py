@@ -252,7 +252,7 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
     def _unsupported(self, *arguments: object, **options: object) -> NoReturn:
         """Not here: pyarrow's datasets of Arrow files can, or tables."""
         raise UnsupportedFeatureError(
-            "a dataset of Mosaic files cannot do this: read a table with scan().to_table(), "
+            "not supported for a dataset of Mosaic files: read a table with scan().to_table(), "
             "or use an engine such as DuckDB or Polars"
         )
 
@@ -263,7 +263,7 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
 def _one_filter(filter: object, filters: object) -> object:
     """The rows that are wanted, by either name."""
     if filter is not None and filters is not None:
-        raise InvalidOptionError("give filter or filters, not both")
+        raise InvalidOptionError("give either filter or filters, not both")
     return filters if filter is None else filter
 
 

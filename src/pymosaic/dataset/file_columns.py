@@ -81,7 +81,7 @@ class FileColumns:
         for place in np.flatnonzero(self._source < 0).tolist():
             if not self._schema.field(place).nullable:
                 raise DatasetError(
-                    f"column {wanted.names[place]!r} may not be null, but {path} lacks it"
+                    f"column {wanted.names[place]!r} must not be null, but {path} does not have it"
                 )
 
     def _compare(self, place: int, own: pa.Field) -> None:
@@ -100,7 +100,7 @@ class FileColumns:
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
             raise DatasetError(
                 f"column {own.name!r} is {own.type} in {self.path}, "
-                f"which cannot become {wanted.type}"
+                f"which cannot be converted to {wanted.type}"
             ) from error
 
     @cached_property
@@ -125,7 +125,7 @@ class FileColumns:
             if batch.column(int(self._source[place])).null_count:
                 raise DatasetError(
                     f"{path}: column {self._schema.field(place).name!r} has nulls, "
-                    "which the schema excludes"
+                    "which the schema does not allow"
                 )
         if self._casts:
             return self._cast(batch, path)

@@ -128,5 +128,5 @@ def _typed(key: str, text: str, arrow_type: pa.DataType, path: str) -> Any:
         return pa.scalar(text).cast(arrow_type).as_py()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise DatasetError(
-            f"{path}: the partition value {text!r} of {key!r} is no {arrow_type}"
+            f"{path}: the partition value {text!r} of {key!r} is not a valid {arrow_type}"
         ) from error

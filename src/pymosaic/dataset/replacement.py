@@ -70,7 +70,7 @@ def partitions_where(filters: object, schema: pa.Schema | None = None) -> Select
     """
     row_filter = parse_filters(filters)
     if row_filter is None:
-        raise InvalidOptionError("filters must say which partitions are meant, got None")
+        raise InvalidOptionError("filters must select the partitions to replace, got None")
 
     def select(files: Sequence[Entry]) -> Iterable[str]:
         partitions = {entry.path: partition_of(entry.path) for entry in files}

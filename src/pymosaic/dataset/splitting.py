@@ -53,7 +53,7 @@ def check_partition_columns(schema: pa.Schema, partition_by: Sequence[str]) -> p
         indices = schema.get_all_field_indices(name)
         if len(indices) != 1:
             raise InvalidOptionError(
-                f"partition_by: the data has {len(indices)} columns that are named {name!r}"
+                f"partition_by: the data has {len(indices)} columns named {name!r}"
             )
         if not name or "\0" in name:
             raise InvalidOptionError(f"partition_by: {name!r} cannot name a directory")
@@ -68,7 +68,9 @@ def check_partition_columns(schema: pa.Schema, partition_by: Sequence[str]) -> p
     keys = set(partition_by)
     kept = [field for field in schema if field.name not in keys] if keys else schema
     if keys and not kept:
-        raise InvalidOptionError("partition_by names all columns: files would have none")
+        raise InvalidOptionError(
+            "partition_by names all columns: no columns would be left for the files"
+        )
     return pa.schema(kept)
 
 

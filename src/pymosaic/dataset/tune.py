@@ -189,7 +189,7 @@ def tune(
     """
     for name in ("num_buckets", "page_size_threshold", "compression_level", "compression"):
         if name in writer_options:
-            raise InvalidOptionError(f"{name} is what tune finds out; do not give it")
+            raise InvalidOptionError(f"{name} is chosen by tune and cannot be given")
     if not (latency >= 0 and bandwidth > 0 and max_growth >= 1):
         raise InvalidOptionError(
             "latency must be at least 0, bandwidth above 0 and max_growth at least 1"
@@ -197,7 +197,7 @@ def tune(
     table = _take_sample(sample, max_sample_bytes)
     wanted = _default_projections(table) if projections is None else [list(p) for p in projections]
     if not wanted or not all(wanted):
-        raise InvalidOptionError("projections must be lists of column names, at least one")
+        raise InvalidOptionError("projections must be one or more lists of column names")
     return _Tuning(table, wanted, latency, bandwidth, max_growth, writer_options).run(progress)
 
 

@@ -127,7 +127,7 @@ def _parse(expression: pc.Expression, columns: dict[str, None]) -> _Node:
                 options = dict(row.column(int(inner_value))[0].items())
             else:
                 arguments.append(argument(inner_key, inner_value))
-        raise ValueError("an expression without end")
+        raise ValueError("an expression that does not end")
 
     return argument(*next(tokens))
 

@@ -116,8 +116,8 @@ class Predicate:
         if test is None:
             if key_type(arrow_type) is None:
                 raise InvalidOptionError(
-                    f"filters: column {self.column!r} has type {arrow_type}, which only "
-                    f"takes null tests; write ({self.column!r}, 'is null') or 'is not null'"
+                    f"filters: column {self.column!r} has type {arrow_type}, which "
+                    f"supports only null tests; write ({self.column!r}, 'is null') or 'is not null'"
                 )
             places = [self._place(value, arrow_type) for value in self.values]
             if self.operator in _ORDER_TESTS:
@@ -136,7 +136,7 @@ class Predicate:
         place = locate(value, arrow_type)
         if place is None:
             raise InvalidOptionError(
-                f"filters: column {self.column!r} has type {arrow_type} and is compared with "
+                f"filters: column {self.column!r} has type {arrow_type} and must be compared with "
                 f"{wanted_literal(arrow_type)}, got {value!r}"
             )
         return place

@@ -93,8 +93,7 @@ def parse_filter(text: str) -> list[list[tuple[Any, ...]]]:
     form = normal_form(condition, _MAX_GROUPS)
     if not form.exact:
         raise FilterSyntaxError(
-            f"written out, this would be over {_MAX_GROUPS} alternatives; use in (...) "
-            "in place of many 'or'",
+            f"this expands to over {_MAX_GROUPS} alternatives; use in (...) instead of 'or'",
             text,
             0,
         )
@@ -219,7 +218,7 @@ class _Parser:
         if token.is_word("null"):
             raise token.complaint("nothing equals null: write 'is null' or 'is not null'")
         if token.kind is Kind.NAME:
-            raise token.error("expected a value (text stands in quotes: 'Rome')")
+            raise token.error("expected a value (text must be quoted: 'Rome')")
         raise token.error("expected a value")
 
 
@@ -248,15 +247,15 @@ def _split_pattern(token: Token) -> tuple[str, bool]:
             return prefix, True
         if character in "%_":
             raise token.complaint(
-                f"{character!r} can only stand at the end, as in 'Ro%' (as a plain character it is "
-                f"written \\{character})",
+                f"{character!r} is only allowed at the end, as in 'Ro%' (write the plain character "
+                f"as \\{character})",
                 _offset(pattern, index),
             )
         if character == "\\":
             index += 1
             if pattern[index : index + 1] not in ("%", "_", "\\"):
                 raise token.complaint(
-                    "a backslash goes before %, _ or another backslash",
+                    "a backslash must be followed by %, _ or another backslash",
                     _offset(pattern, index - 1),
                 )
             character = pattern[index]

@@ -130,8 +130,8 @@ def tokenize(text: str) -> list[Token]:
 def _refuse(text: str, position: int) -> NoReturn:
     character = text[position]
     if character in "'\"`":
-        raise FilterSyntaxError(f"the {character} is not closed", text, position)
-    raise FilterSyntaxError(f"{character!r} means nothing here", text, position)
+        raise FilterSyntaxError(f"the {character} is never closed", text, position)
+    raise FilterSyntaxError(f"unexpected {character!r}", text, position)
 
 
 def _token(kind: str, found: str, text: str, position: int) -> Token:
@@ -152,7 +152,7 @@ def _token(kind: str, found: str, text: str, position: int) -> Token:
     if kind == "quoted":
         name = _unquote(found)
         if not name:
-            raise FilterSyntaxError("a column's name is not empty", text, position)
+            raise FilterSyntaxError("a column name must not be empty", text, position)
         return make(Kind.NAME, name)
     if kind == "comparison":
         return make(Kind.COMPARISON, found)
@@ -176,7 +176,7 @@ def _number(found: str, text: str, position: int) -> Any:
 
     number = WrittenNumber(found)
     if not _is_modest(number):
-        raise FilterSyntaxError("a number of too many digits", text, position)
+        raise FilterSyntaxError("a number with too many digits", text, position)
     return number
 
 
@@ -208,7 +208,7 @@ def _typed(kind: str, quoted: str, text: str, position: int) -> Any:
             "double": "'0.25', 'nan' or 'inf'",
         }[kind]
         raise FilterSyntaxError(
-            f"{quoted} is no {kind}; write {kind} {example}", text, position
+            f"{quoted} is not a valid {kind}; write {kind} {example}", text, position
         ) from None
 
 

@@ -22,7 +22,7 @@ __all__ = ["parse_filters"]
 
 _EXAMPLE = (
     'write filters=[("age", ">", 50), ("city", "in", ["Oslo", "Rome"])], '
-    "or a list of such lists, of which one must hold"
+    "or a list of such lists, at least one of which must match"
 )
 
 
@@ -69,7 +69,7 @@ def parse_filters(filters: object) -> Filter | None:
     if not filters:
         raise _malformed("got an empty list; use None to keep every row")
     if isinstance(filters[0], str):
-        raise _malformed(f"got a bare condition {reprlib.repr(filters)}, which belongs in a list")
+        raise _malformed(f"got a single condition {reprlib.repr(filters)}, which must be in a list")
     groups: Sequence[object] = [filters] if _is_predicate(filters[0]) else filters
     return Filter(tuple(_parse_group(group) for group in groups))
 
@@ -80,13 +80,13 @@ def _is_predicate(item: object) -> bool:
 
 def _parse_group(group: object) -> tuple[Predicate, ...]:
     if not isinstance(group, list | tuple) or not group:
-        raise _malformed(f"got {reprlib.repr(group)} for a list of conditions")
+        raise _malformed(f"expected a list of conditions, got {reprlib.repr(group)}")
     return tuple(_parse_predicate(item) for item in group)
 
 
 def _parse_predicate(item: Any) -> Predicate:
     if not _is_predicate(item) or len(item) not in (2, 3) or not isinstance(item[1], str):
-        raise _malformed(f"got {reprlib.repr(item)} for a condition")
+        raise _malformed(f"expected a condition, got {reprlib.repr(item)}")
     column, name = item[0], " ".join(item[1].lower().split())
     name = "==" if name == "=" else name
     if name not in OPERATORS:
@@ -106,7 +106,7 @@ def _parse_predicate(item: Any) -> Predicate:
         return Predicate.of_set(column, name, literal)
     if is_null(literal):
         raise _malformed(
-            f"nothing compares with {literal!r}; for nulls use ({column!r}, 'is null') "
+            f"{literal!r} cannot be compared; for nulls use ({column!r}, 'is null') "
             f"or ({column!r}, 'is not null')"
         )
     return Predicate(column, name, (literal,))

@@ -125,7 +125,7 @@ def _fixed(
 def _bits_of_bytes(block: FixedBlock) -> FixedBlock:
     """Booleans of full-zip and constant pages, which take a byte each."""
     values = block.data[: block.count]
-    corrupt_unless(int(values.max(initial=0)) <= 1, "a boolean that is not 0 or 1", "page")
+    corrupt_unless(int(values.max(initial=0)) <= 1, "a boolean is neither 0 nor 1", "page")
     return FixedBlock(1, block.count, np.packbits(values, bitorder="little"))
 
 

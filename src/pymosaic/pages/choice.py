@@ -68,7 +68,9 @@ def parse_choice(text: object, column: str) -> EncodingChoice:
 
     def put(kind: str, value: object) -> None:
         if kind in found:
-            raise InvalidOptionError(f"encodings[{column!r}] = {text!r} names two of one kind")
+            raise InvalidOptionError(
+                f"encodings[{column!r}] = {text!r} names two options of one kind"
+            )
         found[kind] = value
 
     for part in text.split("+"):
@@ -86,7 +88,7 @@ def parse_choice(text: object, column: str) -> EncodingChoice:
                 raise InvalidOptionError(f"encodings[{column!r}]: {_REFUSED[name]}")
             known = ", ".join([*LAYOUTS, *VALUES, *COMPRESSIONS])
             raise InvalidOptionError(
-                f"encodings[{column!r}]: {part!r} is not known; there are {known}, joined by '+'"
+                f"encodings[{column!r}]: {part!r} is not known; use {known}, joined by '+'"
             )
         else:
             put("layout" if name in LAYOUTS else "values", name)

@@ -128,7 +128,9 @@ def unravel(levels: Levels, shape: Shape, num_items: int, memory: Memory) -> lis
     """
     num_layers = len(shape.layers)
     for given in (levels.repetition, levels.definition):
-        corrupt_unless(given is None or len(given) == num_items, "levels for other items", "levels")
+        corrupt_unless(
+            given is None or len(given) == num_items, "levels do not match the items", "levels"
+        )
     corrupt_unless(num_items <= _MAX_ITEMS, f"{num_items} items in a page", "levels")
     definition = levels.definition
     if shape.max_rep == 0:

@@ -318,7 +318,9 @@ def _check_layers(layout: Layout) -> None:
             raise CorruptFileError(f"layer of kind {layer}", structure=type(layout).__name__)
     if isinstance(layout, BlobLayout):
         if layout.inner_layout is None or isinstance(layout.inner_layout, BlobLayout):
-            raise CorruptFileError("no layout of descriptions", structure="BlobLayout")
+            raise CorruptFileError(
+                "a blob page has no layout for its descriptions", structure="BlobLayout"
+            )
         _check_layers(layout.inner_layout)
 
 

@@ -146,7 +146,7 @@ def merge(node: FieldNode, arrays: Sequence[pa.Array]) -> pa.Array:
     for array in arrays[1:]:
         corrupt_unless(
             len(array) == length and _same(validity, _bitmap(array)),
-            "columns of one field differ in its nulls",
+            "columns of one field disagree on its nulls",
             "nesting",
         )
     buffers: list[Any] = [None if validity is None else pa.py_buffer(validity)]
@@ -164,7 +164,7 @@ def merge(node: FieldNode, arrays: Sequence[pa.Array]) -> pa.Array:
             other_offsets, other_values = _list_parts(array)
             corrupt_unless(
                 bool(np.array_equal(offsets, other_offsets)),
-                "columns of one field differ in its lists",
+                "columns of one field disagree on its lists",
                 "nesting",
             )
             inner.append(other_values)

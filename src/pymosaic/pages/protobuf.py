@@ -239,7 +239,7 @@ def _as_int32(value: int, structure: str) -> int:
     if value >> 63:
         value -= 1 << 64
     if not -(1 << 31) <= value < 1 << 31:
-        raise CorruptFileError(f"{value} is no int32", structure=structure)
+        raise CorruptFileError(f"{value} is not an int32", structure=structure)
     return value
 
 
@@ -272,7 +272,7 @@ def _parse_one_of(
         target = known.get(number)
         if target is None:
             raise UnsupportedFeatureError(
-                f"choice {number} is not one of this version of the format", structure=structure
+                f"choice {number} does not exist in this version of the format", structure=structure
             )
         if wire != _BYTES or isinstance(value, int):
             raise CorruptFileError(f"choice {number} of wire type {wire}", structure=structure)
@@ -292,7 +292,8 @@ def _parse(cls: Any, view: memoryview, depth: int) -> Any:
         if field is None:
             if cls.__protobuf_closed__:
                 raise UnsupportedFeatureError(
-                    f"field {number} is not one of this version of the format", structure=structure
+                    f"field {number} does not exist in this version of the format",
+                    structure=structure,
                 )
             continue
         name, kind, target = field

@@ -110,7 +110,7 @@ class _PageWriter:
 
     def _refuse(self, what: str) -> InvalidOptionError:
         return InvalidOptionError(
-            f"encodings[{self._column!r}]: {what} does not go with a column of "
+            f"encodings[{self._column!r}]: {what} does not apply to a column of "
             f"{self._leaf.values.type}"
         )
 

@@ -106,5 +106,5 @@ def test_mistakes_are_refused_and_leave_no_trace(spark, base, parquet, options, 
 def test_a_format_that_nothing_tells_must_be_named(spark, base, tmp_path):
     (tmp_path / "rows").mkdir()
     (tmp_path / "rows" / "data.bin").write_bytes(b"?")
-    with pytest.raises(pymosaic.InvalidOptionError, match="no extension tells its format"):
+    with pytest.raises(pymosaic.InvalidOptionError, match="the extension does not give the format"):
         convert(spark, tmp_path / "rows", base)

@@ -89,7 +89,7 @@ def _find(form: _Form, name: str, encoding: Encoding | None) -> Any:
     function = form.get(type(encoding))
     if function is None:
         raise UnsupportedFeatureError(
-            f"no reader decodes {type(encoding).__name__} here", structure=name
+            f"{type(encoding).__name__} cannot be decoded here", structure=name
         )
     return function
 

@@ -42,7 +42,7 @@ def flat_bits(encoding: Encoding | None, structure: str) -> int:
     """Bits of values that must be plain here."""
     if not isinstance(encoding, Flat):
         raise UnsupportedFeatureError(
-            f"{type(encoding).__name__} where only Flat is known", structure=structure
+            f"{type(encoding).__name__} where only Flat is supported", structure=structure
         )
     refuse_buffer_compression(encoding.data, structure)
     return encoding.bits_per_value
@@ -51,5 +51,5 @@ def flat_bits(encoding: Encoding | None, structure: str) -> int:
 def plain(block: Block, structure: str) -> FixedBlock:
     """The block, which must hold values of fixed width in whole bytes."""
     if not isinstance(block, FixedBlock) or block.bits % 8:
-        raise UnsupportedFeatureError("values that are not whole bytes", structure=structure)
+        raise UnsupportedFeatureError("values are not whole bytes", structure=structure)
     return block

@@ -32,7 +32,7 @@ def look_up(indices: Block, items: Block) -> DictionaryBlock:
     block = plain(indices, "dictionary indices")
     corrupt_unless(block.bits in _INDEX_BITS, f"indices of {block.bits} bits", "dictionary")
     corrupt_unless(
-        isinstance(items, FixedBlock | VariableBlock), "items that are not scalars", "dictionary"
+        isinstance(items, FixedBlock | VariableBlock), "items are not scalars", "dictionary"
     )
     numbers = numbers_of(block.data, f"<u{block.bits // 8}", block.count)
     highest = int(numbers.max()) if len(numbers) else -1
@@ -46,7 +46,7 @@ def decode_blocks(encoding: Dictionary, chunks: Chunks, decoder: Decoder) -> Dic
     data = chunks.data[start : start + size]
     corrupt_unless(chunks.sizes.shape == (1, 1) and size >= 8, "no header", "Dictionary")
     indices_size = int.from_bytes(data[:8].tobytes(), "little")
-    corrupt_unless(indices_size <= size - 8, "indices longer than the block", "Dictionary")
+    corrupt_unless(indices_size <= size - 8, "indices are longer than the block", "Dictionary")
     indices = Chunks.single(data[8 : 8 + indices_size], chunks.total)
     items = Chunks.single(data[8 + indices_size :], encoding.num_dictionary_items)
     return look_up(decoder.blocks(encoding.indices, indices), decoder.blocks(encoding.items, items))

@@ -72,13 +72,17 @@ def parse_symbol_table(content: bytes) -> SymbolTable:
     """Read a table; lengths are checked."""
     corrupt_unless(len(content) >= 8, "no header", "FSST symbol table")
     count, _, _, switch = content[:4]
-    corrupt_unless(content[4:8] == _MAGIC, "no TSSF in the header", "FSST symbol table")
-    corrupt_unless(len(content) >= 8 + 9 * count, "fewer symbols than said", "FSST symbol table")
+    corrupt_unless(
+        content[4:8] == _MAGIC, "the header does not start with TSSF", "FSST symbol table"
+    )
+    corrupt_unless(
+        len(content) >= 8 + 9 * count, "fewer symbols than declared", "FSST symbol table"
+    )
     table = bytes_of(content)
     lengths = table[8 + 8 * count : 8 + 9 * count]
     corrupt_unless(
         bool(((lengths >= 1) & (lengths <= 8)).all()),
-        "symbols of wrong length",
+        "symbols have a wrong length",
         "FSST symbol table",
     )
     return SymbolTable(table[8 : 8 + 8 * count], lengths, switch != 0)
@@ -148,7 +152,7 @@ def compress_values(block: VariableBlock) -> tuple[bytes, VariableBlock]:
     sample, ends = _sample(block)
     count = train(sample, ends, symbols, lengths)
     if 2 * len(block.data) > _MAX_OFFSET and block.offsets.dtype == np.int32:
-        raise UnsupportedFeatureError("FSST on a page of more than 1 GiB", structure="page")
+        raise UnsupportedFeatureError("an FSST page is larger than 1 GiB", structure="page")
     out = np.empty(2 * len(block.data), np.uint8)
     offsets = np.empty_like(block.offsets)
     size = compress(symbols[: 8 * count], lengths[:count], block.offsets, block.data, offsets, out)

@@ -19,7 +19,7 @@ def _split(encoding: PackedStruct, block: Block, decoder: Decoder) -> StructBloc
     if not isinstance(block, FixedBlock) or sum(widths) != block.bits:
         raise CorruptFileError(f"rows are not of {sum(widths)} bits", structure="PackedStruct")
     if any(bits % 8 or bits == 0 for bits in widths):
-        raise UnsupportedFeatureError("fields that are not whole bytes", structure="PackedStruct")
+        raise UnsupportedFeatureError("fields are not whole bytes", structure="PackedStruct")
     row_bytes = block.bits // 8
     decoder.memory.charge(block.count * row_bytes)
     rows = block.data[: block.count * row_bytes].reshape(block.count, row_bytes)

@@ -24,7 +24,7 @@ CHUNK_VALUES = 2048
 def decode_chunks(encoding: Rle, chunks: Chunks, decoder: Decoder) -> FixedBlock:
     """Expand the runs of all chunks; runs past a chunk's count are cut."""
     bits = flat_bits(encoding.values, "Rle")
-    corrupt_unless(flat_bits(encoding.run_lengths, "Rle") == 8, "lengths are no bytes", "Rle")
+    corrupt_unless(flat_bits(encoding.run_lengths, "Rle") == 8, "run lengths are not bytes", "Rle")
     corrupt_unless(bits > 0 and bits % 8 == 0, f"values of {bits} bits", "Rle")
     corrupt_unless(chunks.num_buffers == 2, f"{chunks.num_buffers} buffers", "Rle")
     width = bits // 8
@@ -54,7 +54,9 @@ def decode_blocks(encoding: Rle, chunks: Chunks, decoder: Decoder) -> FixedBlock
         [int.from_bytes(data[start : start + 8].tobytes(), "little") for start in starts.tolist()],
         object,
     )
-    corrupt_unless(bool((values_sizes <= sizes - 8).all()), "values longer than the block", "Rle")
+    corrupt_unless(
+        bool((values_sizes <= sizes - 8).all()), "values are longer than the block", "Rle"
+    )
     first = values_sizes.astype(np.int64)
     split = Chunks(
         data,

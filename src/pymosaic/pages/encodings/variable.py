@@ -83,7 +83,9 @@ def decode_blocks(encoding: Variable, chunks: Chunks, decoder: Decoder) -> Varia
     corrupt_unless(offsets_end <= size, "the block is shorter than its offsets", "Variable")
     header = np.frombuffer(data[: 2 * width], f"<u{width}").tolist()
     corrupt_unless(header[0] == bits, f"offsets of {header[0]} bits, not {bits}", "Variable")
-    corrupt_unless(offsets_end <= header[1] <= size, "the bytes are not in the block", "Variable")
+    corrupt_unless(
+        offsets_end <= header[1] <= size, "the bytes are not inside the block", "Variable"
+    )
     offsets = np.frombuffer(data[2 * width : offsets_end], f"<i{width}").copy()
     content = data[header[1] :]
     check_offsets(offsets, len(content))

@@ -57,7 +57,9 @@ def decode_values(encoding: VariablePackedStruct, block: Block, decoder: Decoder
             value = VariableBlock(new_offsets, out)
         decoded = decoder.values(field.value, value)
         fields.append(decoded if count == block.count else _spread(decoded, has_bytes, decoder))
-    corrupt_unless(bool((positions == offsets[1:]).all()), "bytes are left", "VariablePackedStruct")
+    corrupt_unless(
+        bool((positions == offsets[1:]).all()), "bytes are left over", "VariablePackedStruct"
+    )
     return StructBlock(block.count, tuple(fields))
 
 

@@ -49,20 +49,22 @@ def read(
         if isinstance(field, FixedBlock) and field.bits == 64
     ]
     if len(fields) != 2 or len(numbers) != 2:
-        raise CorruptFileError("descriptions are not position and size", structure="BlobLayout")
+        raise CorruptFileError(
+            "descriptions are not pairs of position and size", structure="BlobLayout"
+        )
     position, size = numbers
     if inner.rows is not None:
         position, size = position[inner.rows], size[inner.rows]
     is_null = (size == 0) & (position != 0)
     corrupt_unless(
         not is_null.any() or int(position[is_null].max()) < 1 << 32,
-        "levels too large",
+        "levels are too large",
         "BlobLayout",
     )
     definition = np.where(is_null, position >> np.uint64(16), 0).astype(np.uint16)
     # A null description without a definition level would be a valid value.
-    corrupt_unless(bool((definition[is_null] > 0).all()), "a null without a level", "BlobLayout")
-    corrupt_unless(not len(size) or int(size.max()) < 1 << 48, "a blob too large", "BlobLayout")
+    corrupt_unless(bool((definition[is_null] > 0).all()), "a null has no level", "BlobLayout")
+    corrupt_unless(not len(size) or int(size.max()) < 1 << 48, "a blob is too large", "BlobLayout")
     decoder.memory.charge(int(size.sum()))
     present = np.flatnonzero(size > 0)
     contents = yield [

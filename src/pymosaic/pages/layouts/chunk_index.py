@@ -130,7 +130,9 @@ def parse_chunk_index(
         )
     if not num_chunks.all():
         corrupt_unless(
-            len(pages) == 1 and layouts[0].num_items == 0, "values in no chunk", "chunk words"
+            len(pages) == 1 and layouts[0].num_items == 0,
+            "values belong to no chunk",
+            "chunk words",
         )
         none = np.empty(0, np.int64)
         return ChunkIndex(none, none, none, none, none, none, none.astype(np.bool_))
@@ -140,7 +142,9 @@ def parse_chunk_index(
     sizes = ((numbers >> 4) + 1) * 8
     room = np.array([page.buffer_sizes[CHUNKS_BUFFER] for page in pages])
     corrupt_unless(
-        bool((np.add.reduceat(sizes, firsts) <= room).all()), "chunks do not fit", "chunk words"
+        bool((np.add.reduceat(sizes, firsts) <= room).all()),
+        "chunks do not fit the buffer",
+        "chunk words",
     )
     running = np.cumsum(sizes) - sizes
     page_of = np.repeat(np.arange(len(pages)), num_chunks)
@@ -149,7 +153,7 @@ def parse_chunk_index(
     left = np.array([layout.num_items for layout in layouts]) - np.add.reduceat(counts, firsts)
     corrupt_unless(
         bool(((left >= 0) & (left <= _MAX_CHUNK_VALUES)).all()),
-        "the last chunk has no plausible number of values",
+        "the last chunk has an implausible number of values",
         "chunk words",
     )
     counts[lasts] = left
@@ -184,7 +188,7 @@ def _parse_repetition(
     for content, chunks in zip(contents, num_chunks.tolist(), strict=True):
         corrupt_unless(len(content) == 16 * chunks, f"{len(content)} bytes", "repetition index")
     numbers = np.frombuffer(_join(contents), "<u8").reshape(-1, 2)
-    corrupt_unless(int(numbers.max()) < 1 << 32, "numbers too large", "repetition index")
+    corrupt_unless(int(numbers.max()) < 1 << 32, "numbers are too large", "repetition index")
     rows = numbers[:, 0].astype(np.int64)
     is_open = numbers[:, 1] > 0
     # The last row ends with its page, whether or not the last chunk says so.

@@ -40,7 +40,7 @@ def _levels(
     encoding: Encoding | None, content: memoryview, count: int, decoder: TreeDecoder
 ) -> LevelArray | None:
     if encoding is None:
-        corrupt_unless(len(content) % 2 == 0, "half a level", "levels")
+        corrupt_unless(len(content) % 2 == 0, "a level is cut off", "levels")
         return numbers_of(content, "<u2") if len(content) else None
     corrupt_unless(count <= 1 << 31, f"{count} levels", "levels")
     block = decoder.blocks(encoding, Chunks.single(bytes_of(content), count))
@@ -51,7 +51,7 @@ def _levels(
 
 def _scalar(content: memoryview) -> list[memoryview]:
     """Parts of a value that stands in a buffer."""
-    corrupt_unless(len(content) >= 4, "no number of parts", "constant value")
+    corrupt_unless(len(content) >= 4, "the number of parts is missing", "constant value")
     count = int.from_bytes(content[:4], "little")
     corrupt_unless(count in (1, 2), f"{count} parts", "constant value")
     position = 4 + 4 * count

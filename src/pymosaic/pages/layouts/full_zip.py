@@ -144,7 +144,7 @@ def _unzip(
         width = _value_width(layout)
         if word == 0:
             count = len(data) // width if width else max_items
-            corrupt_unless(count * width == len(data), "half a value", "full-zip page")
+            corrupt_unless(count * width == len(data), "a value is cut off", "full-zip page")
             block = FixedBlock(8 * width, count, data)
             return Items(Levels(None, None), count, decoder.values(layout.value_compression, block))
         room = len(data) // word
@@ -194,7 +194,7 @@ def _unzip(
             visible = definition[:num_items] if layout.bits_def else np.zeros(num_items, np.uint16)
             is_valid = visible[visible <= shape.max_visible_def] == 0
             corrupt_unless(
-                bool((np.diff(block.offsets)[is_valid] > 0).all()), "a row without bytes", "page"
+                bool((np.diff(block.offsets)[is_valid] > 0).all()), "a row has no bytes", "page"
             )
     levels = Levels(
         rep[:num_items] if layout.bits_rep else None,

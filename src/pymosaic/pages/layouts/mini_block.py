@@ -160,7 +160,7 @@ def _pick(items: Items, rows: Integers, decoder: TreeDecoder) -> Items:
         gather(block.data, starts, sizes, data)
         values = VariableBlock(offsets, data)
     if definition is not None:
-        corrupt_unless(len(definition) == block.count, "levels for other items", "levels")
+        corrupt_unless(len(definition) == block.count, "levels do not match the items", "levels")
         definition = definition[rows]
     return Items(Levels(None, definition), len(rows), values)
 
@@ -191,7 +191,7 @@ def _decode(
     has_rep, has_def = layout.rep_compression is not None, layout.def_compression is not None
     corrupt_unless(
         has_rep == (shape.max_rep > 0) and (has_def or shape.max_def == 0),
-        "layers and levels do not go together",
+        "layers and levels do not match",
         "MiniBlockLayout",
     )
     num_level_buffers = int(has_rep) + int(has_def)

@@ -38,7 +38,8 @@ class PageInput:
         """All of a buffer."""
         if buffer >= len(self.buffer_sizes):
             raise CorruptFileError(
-                f"buffer {buffer} of {len(self.buffer_sizes)} is wanted", structure="page"
+                f"buffer {buffer} is needed, but the page has {len(self.buffer_sizes)}",
+                structure="page",
             )
         return buffer, 0, self.buffer_sizes[buffer]
 

@@ -156,7 +156,7 @@ def _check_tables(frames: dict[str, DataFrame], keys: tuple[str, ...]) -> None:
     from pymosaic.spark.types import check_storable
 
     if not frames:
-        raise InvalidOptionError("tables must have at least one table")
+        raise InvalidOptionError("tables must not be empty")
     if not keys:
         raise InvalidOptionError("on must name at least one column")
     first: dict[str, str] | None = None
@@ -264,7 +264,7 @@ def _plan(
     from pymosaic.spark.types import arrow_schema
 
     if "{column}" not in column_names:
-        raise InvalidOptionError(f"column_names must hold {{column}}, got {column_names!r}")
+        raise InvalidOptionError(f"column_names must contain {{column}}, got {column_names!r}")
     first = next(iter(frames.values()))
     found = {field.name: field.dataType for field in first.schema.fields}
     fields = {name: StructField(name, found[name]) for name in keys}

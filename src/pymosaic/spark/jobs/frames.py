@@ -81,8 +81,8 @@ def guess_format(path: str) -> str:
         found = told.pop() if len(told) == 1 else None
     if found is None:
         raise InvalidOptionError(
-            f"{path}: no extension tells its format; name it: parquet, csv, json, orc, avro, "
-            "mosaic, table, or what else Spark reads"
+            f"{path}: the extension does not give the format; name it: parquet, csv, json, orc, "
+            "avro, mosaic, table, or what else Spark reads"
         )
     return found
 

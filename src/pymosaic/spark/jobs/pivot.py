@@ -229,7 +229,7 @@ def _find_features(long: DataFrame, num_values: int) -> _Features:
     features, rows, *values = table.to_pydict().values()
     if None in features:
         nameless = rows[features.index(None)]
-        raise InvalidDataError(f"{nameless} rows have no feature: their feature's name is null")
+        raise InvalidDataError(f"{nameless} rows have no feature: their feature name is null")
     found = dict(zip(features, zip(*values, strict=True), strict=True))
     num_rows = sum(rows)
     return _Features(num_rows, {name: found[name] for name in sorted(found)})
@@ -259,7 +259,7 @@ class _Names:
         else:
             chosen = names_of("values", values)
         if not chosen:
-            raise InvalidOptionError("values: there is no column that could hold values")
+            raise InvalidOptionError("values: no column is left that could hold values")
         for option, group in (
             ("entity", keys),
             ("feature", (feature,)),
@@ -268,7 +268,7 @@ class _Names:
         ):
             check_columns(frame, option, group)
         if twice := {feature, *keys} & set(chosen) | {feature} & set(keys):
-            raise InvalidOptionError(f"column {twice.pop()!r} cannot be of two uses")
+            raise InvalidOptionError(f"column {twice.pop()!r} cannot be used twice")
         check_keys(frame, "entity", keys)
         names = cls(keys, feature, chosen, order, _policies(policies, chosen))
         names._check_types(frame)
@@ -329,7 +329,7 @@ class _Names:
 def _policies(given: Any, values: tuple[str, ...]) -> tuple[str, ...]:
     if isinstance(given, Mapping):
         if unknown := set(given) - set(values):
-            raise InvalidOptionError(f"duplicates: {unknown.pop()!r} is none of {list(values)}")
+            raise InvalidOptionError(f"duplicates: {unknown.pop()!r} is not one of {list(values)}")
         chosen = tuple(given.get(name, "error") for name in values)
     else:
         chosen = (given,) * len(values)
@@ -443,7 +443,7 @@ def _plan(names: _Names, shuffled: DataFrame, found: _Features, column_names: st
 
 def _column_name(template: str, feature: str, value: str) -> str:
     if "{feature}" not in template:
-        raise InvalidOptionError(f"column_names must hold {{feature}}, got {template!r}")
+        raise InvalidOptionError(f"column_names must contain {{feature}}, got {template!r}")
     return template.replace("{value}", value).replace("{feature}", feature)
 
 
