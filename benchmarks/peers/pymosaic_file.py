@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from benchmarks.peers.base import OpenFile, Peer, Source
 from pymosaic import MosaicFile, write_table
+from pymosaic.file.catalogs import catalogs
 from pymosaic.file.projection import resolve_columns
-from pymosaic.format import schema_block
+from pymosaic.file.reader import opened
 
 __all__ = ["PEER"]
 
@@ -31,7 +32,7 @@ class _OpenFile(OpenFile):
 
     def look_up(self, names: Sequence[str]) -> None:
         # The step of read(columns=names) before any data is read; it has no public name.
-        resolve_columns(names, self._file._parts.catalog)
+        resolve_columns(names, opened(self._file).catalog)
 
     def close(self) -> None:
         self._file.close()
@@ -48,7 +49,7 @@ class _Pymosaic(Peer):
 
     def open(self, source: Source) -> OpenFile:
         # Schemas of the last files are kept: what is measured is a schema never seen before.
-        schema_block.forget()
+        catalogs.forget()
         return _OpenFile(source)
 
 

@@ -38,7 +38,7 @@ def test_every_fixture_glued_to_itself(fixture: Fixture) -> None:
     table = pymosaic.read_table(fixture.data)
     if table.num_columns:  # without, Arrow does not add the rows up
         assert_identical(pymosaic.read_table(data), pa.concat_tables([table, table]))
-    statistics, index = once._parts.index.statistics, metadata._parts.index
+    statistics, index = once._file.index.statistics, metadata._file.index
     for row_group in range(metadata.num_row_groups):
         assert index.statistics(row_group) == statistics(row_group % once.num_row_groups)
 
@@ -108,7 +108,7 @@ def test_buckets_are_copied_byte_for_byte() -> None:
     ends = []
     for data in (first, second):
         with pymosaic.MosaicFile(data) as file:
-            ends.append(file._footer.schema_offset)
+            ends.append(file.metadata.schema_offset)
     assert merged.startswith(first[: ends[0]] + second[: ends[1]])
 
 

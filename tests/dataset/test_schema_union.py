@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
-from pymosaic.dataset.heads import CatalogCache
 from pymosaic.dataset.schema_union import unite
 from pymosaic.dataset.widening import widened
+from pymosaic.file.catalogs import CatalogCache
 from pymosaic.format.compression import NONE
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from tests.dataset.building import write_files

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
-from pymosaic.dataset import heads
+from pymosaic.file.catalogs import CatalogCache
 
 COLUMNS, FILES = 10_000, 1_000
 
@@ -36,8 +36,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_schema_block_that_was_seen_is_not_parsed_again(
     base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cache = heads.CatalogCache()
-    monkeypatch.setattr(heads, "catalogs", cache)
+    cache = CatalogCache()
+    monkeypatch.setattr("pymosaic.file.open_file.catalogs", cache)
     dataset = pymosaic.dataset(base)
     assert cache.parsed == 3
     assert len(dataset.files) == FILES

@@ -284,7 +284,7 @@ class TestAsAnObject:
         for part in (group, group.bucket(0)):
             assert repr(part).startswith(type(part).__name__)
             assert "num_" in repr(part)
-            assert "_parts" not in repr(part)
+            assert "_file" not in repr(part)
             assert " object at 0x" not in repr(part)
 
     @pytest.mark.parametrize("index", [1, -1, 1 << 70])

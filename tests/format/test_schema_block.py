@@ -1,11 +1,15 @@
 import io
+import os
+from contextlib import suppress
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import pymosaic
 from pymosaic import LimitExceededError, Limits
-from pymosaic.format import schema_block
+from pymosaic.file.catalogs import catalogs
+from pymosaic.file.reader import opened
 
 
 def stored(*names: str) -> bytes:
@@ -16,12 +20,13 @@ def stored(*names: str) -> bytes:
 
 @pytest.fixture(autouse=True)
 def _nothing_kept() -> None:
-    schema_block.forget()
+    catalogs.forget()
+    catalogs.parsed = 0
 
 
 def catalog_of(data: bytes, **options: object) -> object:
     with pymosaic.MosaicFile(data, **options) as file:  # type: ignore[arg-type]
-        return file._parts.catalog
+        return opened(file).catalog
 
 
 def test_files_with_the_same_schema_block_share_a_catalog() -> None:
@@ -30,11 +35,25 @@ def test_files_with_the_same_schema_block_share_a_catalog() -> None:
     assert catalog_of(stored("a", "c")) is not first
 
 
-def test_only_the_last_few_catalogs_are_kept() -> None:
-    oldest = catalog_of(stored("a"))
-    others = [catalog_of(stored(f"n{i}")) for i in range(4)]
-    assert catalog_of(stored("n3")) is others[3]
-    assert catalog_of(stored("a")) is not oldest
+def test_datasets_share_it_too(tmp_path: Path) -> None:
+    first = catalog_of(stored("a", "b"))
+    (tmp_path / "file.mosaic").write_bytes(stored("a", "b"))
+    assert pymosaic.dataset(tmp_path).schema.names == ["a", "b"]
+    assert catalogs.parsed == 1
+    assert catalog_of(stored("a", "b")) is first
+
+
+def test_a_forked_child_is_not_stopped_by_a_lock_that_was_held() -> None:
+    data = stored("a")
+    # As if another thread were parsing a schema block at this moment.
+    with catalogs._lock:
+        child = os.fork()
+        if child == 0:
+            with suppress(BaseException):
+                catalog_of(data)
+                os._exit(0)
+            os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_catalog_that_other_limits_allowed_is_checked_again() -> None:
@@ -42,9 +61,3 @@ def test_a_catalog_that_other_limits_allowed_is_checked_again() -> None:
     catalog_of(data)
     with pytest.raises(LimitExceededError, match="max_columns"):
         catalog_of(data, limits=Limits(max_columns=2))
-
-
-def test_a_very_large_catalog_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema_block, "_KEPT_BYTES", 10)
-    data = stored("a", "b")
-    assert catalog_of(data) is not catalog_of(data)

@@ -11,6 +11,7 @@ COLLECT = """
 import gc, io, os, sys
 import pyarrow as pa
 import pymosaic
+from pymosaic.file.reader import opened
 
 gc.disable()
 table = pa.table({f"c{i}": pa.array(range(i, i + 20_000)) for i in range(10)})
@@ -24,7 +25,7 @@ def leave_cycles():
     parts = [writer._rows, writer._catalog, writer._bind(table.schema), writer._compressor]
     writer.close()
     file = pymosaic.MosaicFile(writer._sink._file.getvalue())
-    parts += [file, file._parts.index, file._parts.catalog, file.metadata, file.iter_batches()]
+    parts += [file, opened(file).index, opened(file).catalog, file.metadata, file.iter_batches()]
     next(parts[-1])
     writer = pymosaic.MosaicWriter(io.BytesIO(), table.schema)
     writer.write(table)

@@ -13,6 +13,7 @@ import pytest
 from pyarrow import fs
 
 import pymosaic
+from pymosaic.file.reader import opened
 from pymosaic.report import contents
 from pymosaic.report.parquet_footer import measure_footer
 from pymosaic.report.values import shown_text
@@ -29,7 +30,7 @@ def test_every_fixture_is_told_as_the_metadata_tells_it(fixture: Fixture, tmp_pa
     document, arrays = unpack(out)
     with pymosaic.MosaicFile(fixture.path) as file:
         metadata = file.metadata
-        names = file._parts.catalog.names()
+        names = opened(file).catalog.names()
         assert document["names"] == names
         assert [names[position] for position in arrays["order"]] == file.column_names
         for name, kind in zip(names, arrays["types"], strict=True):

@@ -10,6 +10,7 @@ import pytest
 
 import pymosaic
 from pymosaic.file.projection import resolve_columns
+from pymosaic.file.reader import opened
 from pymosaic.io.source import (
     LOCAL_MERGE_GAP,
     LOCAL_TAIL_BYTES,
@@ -222,7 +223,7 @@ class TestSimulator:
         data = bytes_of(pa.table({name: [1] for name in names}), num_buckets=3)
         page = open_page(page_of(data, tmp_path))
         with pymosaic.MosaicFile(data) as file:
-            catalog = file._parts.catalog
+            catalog = opened(file).catalog
             patterns = [
                 "a", "?", "a*", "*b", "*", "a?b", "[ab]", "[!ab]", "[a-c]*", "[]]", "[a]", "a[]]",
                 "[[]a]", "a[*]b", "[--9]", "[z-a]", "[!z-a]", "[^]", "[!^]", "a[!-]b", "[a-]", "é",

@@ -14,13 +14,14 @@ import numpy as np
 import pyarrow as pa
 
 from pymosaic.dataset.discovery import DataFile
-from pymosaic.dataset.heads import FileHead, HeadStore
+from pymosaic.dataset.heads import HeadStore
 from pymosaic.dataset.partitioning import split_partition
 from pymosaic.dataset.schema_union import unite
 from pymosaic.dataset.snapshot import take_snapshot
 from pymosaic.dataset.splitting import check_partition_columns
 from pymosaic.dataset.storage import Entry, Storage
 from pymosaic.errors import InvalidDataError, InvalidOptionError
+from pymosaic.file.open_file import FileHead
 from pymosaic.file.row_group_reader import Selection
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.kernels.catalog import Catalog

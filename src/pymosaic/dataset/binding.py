@@ -11,10 +11,11 @@ import pyarrow as pa
 
 from pymosaic.arrow.statistics import ColumnStatistics
 from pymosaic.dataset.file_columns import FileColumns, WantedColumns
-from pymosaic.dataset.heads import FileHead
 from pymosaic.dataset.partitioning import Partition
-from pymosaic.dataset.plan import BucketShares, row_group_statistics
+from pymosaic.dataset.plan import BucketShares
 from pymosaic.errors import located
+from pymosaic.file.open_file import FileHead
+from pymosaic.file.statistics import row_group_statistics
 from pymosaic.filters.residual import residual_filter
 from pymosaic.kernels.catalog import Catalog
 

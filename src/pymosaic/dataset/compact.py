@@ -19,8 +19,9 @@ from pymosaic.dataset.rolling import TARGET_FILE_BYTES, PartitionedWriter, Writt
 from pymosaic.dataset.snapshot import take_snapshot
 from pymosaic.dataset.storage import Storage, open_storage
 from pymosaic.errors import CommitConflictError, InvalidOptionError, MosaicError
+from pymosaic.file.open_file import read_head
 from pymosaic.file.options import WriterOptions, check_int
-from pymosaic.file.reader import MosaicFile
+from pymosaic.io import open_source
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.limits import Limits
 from pymosaic.progress import Meter, Progress
@@ -290,15 +291,20 @@ def _options_of(
     compression = "none"
     statistics: set[str] = set()
     for path in paths:
-        with MosaicFile(path, filesystem=filesystem, limits=limits) as file:
-            if compression == "none":
-                compression = file.metadata.compression
-            if file.num_columns > num_columns:
-                num_buckets, num_columns = file.num_buckets, file.num_columns
-            if file.num_row_groups:
-                # Names alone: not every value of an old file is one that Python has.
-                positions = [entry[0] for entry in file._parts.index.statistics(0)]
-                statistics.update(map(file._parts.catalog.name, positions))
+        source = open_source(path, filesystem)
+        try:
+            head = read_head(source, limits)
+        finally:
+            source.close()
+        catalog = head.catalog
+        if compression == "none":
+            compression = head.compression.name
+        if catalog.num_columns > num_columns:
+            num_buckets, num_columns = catalog.num_buckets, catalog.num_columns
+        if head.index.num_row_groups:
+            # Names alone: not every value of an old file is one that Python has.
+            positions = [entry[0] for entry in head.index.statistics(0)]
+            statistics.update(map(catalog.name, positions))
     # A column that was widened may have become of a type that has none.
     catalog = catalog_from_arrow(schema, 1)
     options: dict[str, Any] = {

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pymosaic.arrow.types import fixed_bits
-from pymosaic.dataset.merge import schema_content_of
 from pymosaic.dataset.snapshot import take_snapshot
 from pymosaic.dataset.storage import Entry, Storage
 from pymosaic.errors import located
-from pymosaic.file.reader import MosaicFile, read_end
+from pymosaic.file.open_file import FileHead, head_of
+from pymosaic.file.row_group_reader import Selection
+from pymosaic.file.tail import read_tail
 from pymosaic.io import open_source
 from pymosaic.limits import Limits
 
@@ -75,38 +76,42 @@ def summarize_files(
         source = open_source(path, storage.filesystem, entry.size)
         try:
             with located(source.name):
-                end = read_end(source, limits)
-                content = schema_content_of(end, limits)
+                tail = read_tail(source, limits)
+                content = tail.schema_content(limits)
+                footer = tail.footer
+                row_groups, size = footer.num_row_groups, footer.schema_offset
+                divisible = (
+                    row_groups > 1
+                    and size < min_row_group_bytes * row_groups
+                    and _is_divisible(head_of(tail, source, limits), row_group_bytes)
+                )
         finally:
             source.close()
-        row_groups = end.footer.num_row_groups
-        size = end.footer.schema_offset
         return FileSummary(
             entry.path,
             source.size,
             size,
             row_groups,
-            hashlib.sha256(content).digest() + bytes([end.footer.compression.code]),
-            row_groups > 1
-            and size < min_row_group_bytes * row_groups
-            and _is_divisible(storage, path, limits, row_group_bytes),
+            hashlib.sha256(content).digest() + bytes([footer.compression.code]),
+            divisible,
         )
 
     # What a link leads to, out of the dataset, is somebody else's.
     return storage.each(summarize, [x for x in take_snapshot(storage).files if not x.outside])
 
 
-def _is_divisible(storage: Storage, path: str, limits: Limits, row_group_bytes: int) -> bool:
+def _is_divisible(head: FileHead, row_group_bytes: int) -> bool:
     """Whether a writer would put far more rows into a row group.
 
     What compresses well makes small row groups however many rows they hold.
     """
-    with MosaicFile(path, filesystem=storage.filesystem, limits=limits) as file:
-        row_bytes = 0
-        for data_type in file.schema.types:
-            bits = fixed_bits(data_type)
-            row_bytes += _VARIABLE_WIDTH if bits is None else (bits + 7) // 8
-        return file.num_rows * row_bytes * _WORTH_FEWER < row_group_bytes * file.num_row_groups
+    row_bytes = 0
+    for data_type in Selection(head.catalog, head.catalog.original_order()).import_schema().types:
+        bits = fixed_bits(data_type)
+        row_bytes += _VARIABLE_WIDTH if bits is None else (bits + 7) // 8
+    return head.index.num_rows * row_bytes * _WORTH_FEWER < row_group_bytes * (
+        head.index.num_row_groups
+    )
 
 
 def group_files(

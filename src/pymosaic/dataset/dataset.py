@@ -12,12 +12,13 @@ import pyarrow as pa
 
 from pymosaic.dataset.arrow_dataset import ArrowDataset
 from pymosaic.dataset.discovery import DataFile, DatasetSource, Discovery, discover
-from pymosaic.dataset.heads import FileHead, HeadStore
+from pymosaic.dataset.heads import HeadStore
 from pymosaic.dataset.partitioning import partition_schema, typed_partition
 from pymosaic.dataset.scan import Scan
 from pymosaic.dataset.scan_task import ScanTask, warn_skipped
 from pymosaic.dataset.schema_union import unite
 from pymosaic.errors import DatasetError, InvalidOptionError
+from pymosaic.file.open_file import FileHead
 from pymosaic.file.projection import resolve_columns
 from pymosaic.filters.row_filter import Filter
 from pymosaic.filters.tuples import parse_filters

@@ -27,21 +27,16 @@ from pymosaic.errors import (
     LimitExceededError,
     located,
 )
+from pymosaic.file.open_file import FileHead, OpenFile, head_of
 from pymosaic.file.plan import plan_row_group
-from pymosaic.file.reader import FileEnd, check_buckets, read_end
-from pymosaic.file.row_group_reader import BucketLoader, FileParts, RowGroupReader
-from pymosaic.format import row_group_index, schema_block
-from pymosaic.format.compression import Compression
-from pymosaic.format.footer import Footer
-from pymosaic.io import Sink, SinkLike, Source, SourceLike, open_sink, open_source
-from pymosaic.kernels.catalog import Catalog
-from pymosaic.kernels.row_group_index import RowGroupIndex
-from pymosaic.keywords import checked_keywords
+from pymosaic.file.row_group_reader import BucketLoader, RowGroupReader
+from pymosaic.file.tail import read_tail, write_tail
+from pymosaic.io import Sink, SinkLike, SourceLike, open_sink, open_source
 from pymosaic.limits import Limits
 from pymosaic.progress import Meter, Progress
 from pymosaic.threads import ordered_map, split_evenly
 
-__all__ = ["MergeReport", "merge", "schema_content_of"]
+__all__ = ["MergeReport", "merge"]
 
 _COPY_BYTES = 8 << 20
 _VERIFY_BYTES = 32 << 20
@@ -64,20 +59,11 @@ class _Input:
 
     source: SourceLike
     name: str
-    size: int
-    compression: Compression
-    catalog: Catalog
-    index: RowGroupIndex
+    head: FileHead
     start: int
     stop: int
 
 
-def schema_content_of(end: FileEnd, limits: Limits) -> bytes:
-    """The content of a file's schema block; compressed, equal contents may have other bytes."""
-    return bytes(schema_block.content(end.schema_block, end.footer.compression, limits))
-
-
-@checked_keywords()
 def merge(
     files: Iterable[SourceLike],
     out: SinkLike,
@@ -161,29 +147,18 @@ def _open_inputs(
         name = source.name or f"file {number}"
         try:
             with located(name):
-                end = read_end(source, limits)
-                found = schema_content_of(end, limits)
+                tail = read_tail(source, limits)
+                found = tail.schema_content(limits)
                 if not inputs:
-                    block, content = bytes(end.schema_block), found
-                if found == content and inputs:
-                    catalog = inputs[0].catalog
-                else:
-                    catalog = schema_block.parse(end.schema_block, end.footer.compression, limits)
-                check_buckets(end.footer, catalog)
-                index = row_group_index.parse(
-                    bytes(end.row_group_index),
-                    catalog,
-                    end.footer.num_row_groups,
-                    end.footer.schema_offset,
-                )
+                    block, content = bytes(tail.schema_block), found
+                catalog = inputs[0].head.catalog if inputs and found == content else None
+                head = head_of(tail, source, limits, catalog)
         finally:
             if source is not file:
                 source.close()
-        opened = _Input(
-            file, name, source.size, end.footer.compression, catalog, index, *index.extent()
-        )
+        opened = _Input(file, name, head, *head.index.extent())
         inputs.append(opened)
-        if found != content or opened.compression is not inputs[0].compression:
+        if found != content or head.compression is not inputs[0].head.compression:
             raise InvalidDataError(
                 f"{name} cannot be glued to {inputs[0].name}: {_difference(inputs[0], opened)}"
             )
@@ -191,15 +166,16 @@ def _open_inputs(
 
 
 def _difference(first: _Input, second: _Input) -> str:
-    if first.compression is not second.compression:
-        compressed = second if first.compression.is_plain else first
+    if first.head.compression is not second.head.compression:
+        compressed = second if first.head.compression.is_plain else first
         return f"{compressed.name} is compressed, the other is not"
-    if first.catalog.num_buckets != second.catalog.num_buckets:
+    one, other = first.head.catalog, second.head.catalog
+    if one.num_buckets != other.num_buckets:
         return (
-            f"they have {first.catalog.num_buckets} and {second.catalog.num_buckets} buckets "
-            f"({first.catalog.num_columns} and {second.catalog.num_columns} columns)"
+            f"they have {one.num_buckets} and {other.num_buckets} buckets "
+            f"({one.num_columns} and {other.num_columns} columns)"
         )
-    names = first.catalog.names(), second.catalog.names()
+    names = one.names(), other.names()
     for here, names_here, names_there in (
         (first, names[0], set(names[1])),
         (second, names[1], set(names[0])),
@@ -208,7 +184,7 @@ def _difference(first: _Input, second: _Input) -> str:
             if name not in names_there:
                 return f"only {here.name} has a column {name!r}"
     for position, name in enumerate(names[0]):
-        if first.catalog.type_of(position) != second.catalog.type_of(second.catalog.find(name)):
+        if one.type_of(position) != other.type_of(other.find(name)):
             return f"column {name!r} is of different types"
     return "the order of their columns, or nested types, differ"
 
@@ -226,7 +202,7 @@ def _glue(
     meter = Meter(progress, sum(item.stop - item.start for item in inputs), "bytes")
     index = bytearray()
     for item in inputs:
-        index += item.index.shifted(sink.position - item.start)
+        index += item.head.index.shifted(sink.position - item.start)
         if len(index) > limits.max_index_bytes:
             raise LimitExceededError(
                 f"an index of {len(index)} bytes is above Limits.max_index_bytes "
@@ -235,11 +211,11 @@ def _glue(
             )
         source = open_source(item.source, _filesystem_of(item.source, filesystem))
         try:
-            if source.size != item.size:
+            if source.size != item.head.size:
                 raise CorruptFileError("the file changed while it was read", item.name)
             if verify:
                 with located(item.name):
-                    _verify(source, item, limits)
+                    _verify(item.head.open(source, limits))
             for offset in range(item.start, item.stop, _COPY_BYTES):
                 length = min(_COPY_BYTES, item.stop - offset)
                 sink.write(source.read(offset, length))
@@ -247,40 +223,36 @@ def _glue(
         finally:
             if source is not item.source:
                 source.close()
-    num_row_groups = sum(item.index.num_row_groups for item in inputs)
+    num_row_groups = sum(item.head.index.num_row_groups for item in inputs)
     if num_row_groups > _U32_MAX:
         raise InvalidDataError(f"{num_row_groups} row groups are too many for one file")
-    schema_offset = sink.position
-    sink.write(block)
-    index_offset = sink.position
-    sink.write(bytes(index))
-    footer = Footer(
-        index_offset,
-        schema_offset,
-        inputs[0].catalog.num_buckets,
-        num_row_groups,
-        inputs[0].compression,
+    first = inputs[0].head
+    write_tail(
+        sink,
+        block,
+        bytes(index),
+        num_buckets=first.catalog.num_buckets,
+        num_row_groups=num_row_groups,
+        compression=first.compression,
     )
-    sink.write(footer.emit())
     meter.finish()
-    num_rows = sum(item.index.num_rows for item in inputs)
+    num_rows = sum(item.head.index.num_rows for item in inputs)
     return MergeReport(len(inputs), num_row_groups, num_rows, sink.position - start)
 
 
-def _verify(source: Source, item: _Input, limits: Limits) -> None:
+def _verify(file: OpenFile) -> None:
     """Decompress every block, which checks its checksum, and walk its structure."""
-    parts = FileParts(item.catalog, item.index, item.compression, limits, source.read_ranges)
-    for _ in ordered_map(_walk, _fetch_buckets(parts), use_threads=True):
+    for _ in ordered_map(_walk, _fetch_buckets(file), use_threads=True):
         pass
 
 
-def _fetch_buckets(parts: FileParts) -> Iterator[BucketLoader]:
-    positions = np.arange(parts.catalog.num_columns)
-    for row_group in range(parts.index.num_row_groups):
-        plans = plan_row_group(parts.catalog, parts.index, row_group, positions)
+def _fetch_buckets(file: OpenFile) -> Iterator[BucketLoader]:
+    positions = np.arange(file.catalog.num_columns)
+    for row_group in range(file.index.num_row_groups):
+        plans = plan_row_group(file.catalog, file.index, row_group, positions)
         sizes = [plan.place.compressed_size for plan in plans]
         for run in split_evenly(plans, sizes, -(-sum(sizes) // _VERIFY_BYTES)):
-            yield from RowGroupReader(parts, row_group, use_threads=False).fetch(run)
+            yield from RowGroupReader(file, row_group, use_threads=False).fetch(run)
 
 
 def _walk(loader: BucketLoader) -> None:

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from pymosaic.arrow.statistics import ColumnStatistics, make_statistics
-from pymosaic.dataset.heads import FileHead
 from pymosaic.dataset.partitioning import Partition
+from pymosaic.file.open_file import FileHead
 from pymosaic.format.bucket import buckets_of, is_paged, starts_of
 from pymosaic.kernels.catalog import Catalog
 
@@ -24,7 +22,6 @@ __all__ = [
     "Share",
     "make_pieces",
     "plan_file",
-    "row_group_statistics",
 ]
 
 
@@ -127,18 +124,6 @@ class FilePlan:
             kept.append(item)
             limit -= item.num_rows
         return FilePlan(self.path, self.partition, tuple(kept))
-
-
-def row_group_statistics(
-    head: FileHead, row_group: int, name: str, arrow_type: pa.DataType
-) -> ColumnStatistics | None:
-    """Statistics of one column, or None where the file has none."""
-    position = head.catalog.find(name)
-    entry = None if position < 0 else head.index.find_statistic(row_group, position)
-    if entry is None:
-        return None
-    num_rows = head.index.row_count(row_group)
-    return make_statistics(arrow_type, entry[1], num_rows, *entry[2:])
 
 
 class BucketShares:

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from pymosaic.dataset.binding import BoundFile, ColumnBinding
 from pymosaic.dataset.discovery import DataFile
-from pymosaic.dataset.heads import FileHead
 from pymosaic.dataset.plan import FilePlan, Piece, ScanPlan, Share, make_pieces, plan_file
 from pymosaic.dataset.scan_task import ScanTask
 from pymosaic.errors import InvalidOptionError
+from pymosaic.file.open_file import FileHead
 from pymosaic.kernels.arrow_export import MemoryBudget
 from pymosaic.keywords import checked_keywords
 

@@ -6,18 +6,20 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from pymosaic.dataset.binding import BoundFile, ColumnBinding
 from pymosaic.dataset.file_columns import FileColumns
-from pymosaic.dataset.heads import BROKEN_FILE, FileHead, HeadStore, open_parts, read_head
+from pymosaic.dataset.heads import BROKEN_FILE, HeadStore
 from pymosaic.dataset.partitioning import Partition
 from pymosaic.dataset.plan import Piece
 from pymosaic.dataset.read_ahead import read_ahead
 from pymosaic.errors import DatasetError, LimitExceededError, located
-from pymosaic.file.row_group_reader import FileParts, RowGroupReader
+from pymosaic.file.open_file import OpenFile, read_head
+from pymosaic.file.row_group_reader import RowGroupReader
 from pymosaic.filters.row_filter import Filter
 from pymosaic.io import Source, open_source
 from pymosaic.kernels.arrow_export import MemoryBudget
@@ -130,10 +132,10 @@ class _File:
         self._lock = threading.Lock()
         self._left = len(piece.row_groups)
         self._source: Source | None = None
-        self._opened: tuple[FileHead, FileParts, BoundFile] | None = None
+        self._opened: tuple[OpenFile, BoundFile] | None = None
         self._broken: Exception | None = None
 
-    def open(self) -> tuple[FileHead, FileParts, BoundFile]:
+    def open(self) -> tuple[OpenFile, BoundFile]:
         """Open the file, unless that is done."""
         with self._lock:
             if self._opened is None:
@@ -146,7 +148,7 @@ class _File:
                     raise
             return self._opened
 
-    def _open(self) -> tuple[FileHead, FileParts, BoundFile]:
+    def _open(self) -> tuple[OpenFile, BoundFile]:
         task, path = self._reading.task, self.piece.path
         heads = self._reading.heads
         head = None if heads is None else heads.get(path)
@@ -160,7 +162,7 @@ class _File:
         ):
             raise DatasetError(f"{path} has changed since the scan was planned: plan it again")
         bound = self._reading.binding.bind(head, self.piece.partition, path)
-        return head, open_parts(head, source, task.limits), bound
+        return head.open(source, task.limits), bound
 
     def finish_row_group(self) -> None:
         """Close the file if this was the last row group."""
@@ -223,21 +225,21 @@ class _Reading:
             file.finish_row_group()
 
     def _read(self, file: _File, row_group: int) -> pa.RecordBatch | None:
-        head, parts, bound = file.open()
+        opened, bound = file.open()
         path = file.piece.path
-        if bound.excludes(head, row_group):
+        if bound.excludes(opened, row_group):
             return None
+        wanted, tested = bound.columns.selection, bound.tested
         with located(path):
-            reader = RowGroupReader(parts, row_group, self._use_threads, self._budget)
-            mask = None
-            if bound.tested is not None and bound.row_filter is not None:
-                tested = reader.read(bound.tested.selection, keep_buckets=True)
-                mask = bound.row_filter.mask(bound.tested.adapt(tested, path))
-                if mask.true_count == 0:
-                    return None
-            batch = reader.read(bound.columns.selection)
-        if mask is not None and mask.true_count < reader.num_rows:
-            batch = batch.filter(mask)
+            reader = RowGroupReader(opened, row_group, self._use_threads, self._budget)
+            batch: pa.RecordBatch | None
+            if tested is None or bound.row_filter is None:
+                batch = reader.read(wanted)
+            else:
+                adapt = partial(tested.adapt, path=path)
+                batch = reader.read_matching(wanted, bound.row_filter, tested.selection, adapt)
+        if batch is None:
+            return None
         self._check_size(batch.num_rows, bound.columns, file.piece)
         return self._complete(bound.columns.adapt(batch, path), file.piece.partition)
 

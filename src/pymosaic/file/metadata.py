@@ -10,14 +10,13 @@ import pyarrow as pa
 
 from pymosaic.arrow.statistics import decode_value
 from pymosaic.errors import ColumnNotFoundError, located
+from pymosaic.file.open_file import OpenFile
 from pymosaic.file.plan import BucketPlan
 from pymosaic.file.projection import Positions
-from pymosaic.file.row_group_reader import BucketLoader, FileParts, RowGroupReader, Selection
+from pymosaic.file.row_group_reader import BucketLoader, RowGroupReader, Selection
 from pymosaic.format.bucket import BucketPlace, Layout, buckets_of
-from pymosaic.format.footer import FOOTER_SIZE, Footer
 from pymosaic.format.row_group_index import bucket_place
 from pymosaic.format.types import Encoding, TypeId
-from pymosaic.io import Source
 
 __all__ = ["BucketMetadata", "ColumnMetadata", "FileMetadata", "RowGroupMetadata"]
 
@@ -78,9 +77,8 @@ class BucketMetadata:
     first_column: int
     num_columns: int
     _place: BucketPlace
-    _parts: FileParts
+    _file: OpenFile
     _row_group: int
-    _name: str | None
 
     def __repr__(self) -> str:
         return (
@@ -117,11 +115,11 @@ class BucketMetadata:
     @property
     def column_names(self) -> list[str]:
         """Names of the columns in this bucket."""
-        return self._parts.catalog.names(self.first_column, self.first_column + self.num_columns)
+        return self._file.catalog.names(self.first_column, self.first_column + self.num_columns)
 
     def columns(self) -> list[ColumnMetadata]:
         """Encodings and sizes of the columns; reads the bucket."""
-        with located(self._name):
+        with located(self._file.name):
             return self._read_columns()
 
     def dictionary(self, column: str) -> list[tuple[ColumnMetadata, pa.Array]]:
@@ -144,8 +142,8 @@ class BucketMetadata:
         >>> column.encoding, entries.to_pylist()
         ('DICT', ['b', 'a'])
         """
-        with located(self._name):
-            position = self._parts.catalog.find(column)
+        with located(self._file.name):
+            position = self._file.catalog.find(column)
             if not self.first_column <= position < self.first_column + self.num_columns:
                 raise ColumnNotFoundError(f"bucket {self.bucket} has no column named {column!r}")
             return self._read_dictionary(column, np.array([position], np.int64))
@@ -158,7 +156,7 @@ class BucketMetadata:
         loader.load()
         loader.decoder.locate_all()
         primary, first_child, last_child = loader.decoder.physical_range(int(positions[0]))
-        kinds = _physical_types(Selection(self._parts.catalog, positions).import_schema()[0].type)
+        kinds = _physical_types(Selection(self._file.catalog, positions).import_schema()[0].type)
         found = []
         for index, kind in zip((primary, *range(first_child, last_child)), kinds, strict=True):
             described = self._describe(loader, index, column, index != primary, sizes.get(index, 0))
@@ -168,7 +166,7 @@ class BucketMetadata:
 
     def _loader(self, positions: Positions) -> BucketLoader:
         plan = BucketPlan(self._place, positions, positions)
-        return RowGroupReader(self._parts, self._row_group, False).fetch([plan])[0]
+        return RowGroupReader(self._file, self._row_group, False).fetch([plan])[0]
 
     def _read_columns(self) -> list[ColumnMetadata]:
         if self.num_columns == 0:
@@ -220,15 +218,14 @@ class RowGroupMetadata:
 
     num_rows: int
     num_buckets: int
-    _parts: FileParts = field(repr=False)
+    _file: OpenFile = field(repr=False)
     _row_group: int = field(repr=False)
-    _name: str | None = field(repr=False)
 
     def bucket(self, bucket: int) -> BucketMetadata:
         """One of the buckets, stored or not."""
-        first, last = self._parts.catalog.bucket_range(bucket)
-        place = bucket_place(self._parts.index, self._row_group, bucket)
-        return BucketMetadata(first, last - first, place, self._parts, self._row_group, self._name)
+        first, last = self._file.catalog.bucket_range(bucket)
+        place = bucket_place(self._file.index, self._row_group, bucket)
+        return BucketMetadata(first, last - first, place, self._file, self._row_group)
 
     def buckets(self) -> Iterator[BucketMetadata]:
         """All buckets, by number."""
@@ -237,12 +234,12 @@ class RowGroupMetadata:
     @property
     def compressed_size(self) -> int:
         """Bytes of all buckets on disk."""
-        return self._parts.index.compressed_size(self._row_group)
+        return self._file.index.compressed_size(self._row_group)
 
     @property
     def num_statistics(self) -> int:
         """Number of columns that have statistics."""
-        return len(self._parts.index.statistics(self._row_group))
+        return len(self._file.index.statistics(self._row_group))
 
 
 class FileMetadata:
@@ -261,10 +258,8 @@ class FileMetadata:
     [('id', 'PLAIN'), ('kind', 'DICT'), ('note', 'ALL_NULL')]
     """
 
-    def __init__(self, parts: FileParts, footer: Footer, source: Source) -> None:
-        self._parts = parts
-        self._footer = footer
-        self._source = source
+    def __init__(self, file: OpenFile) -> None:
+        self._file = file
 
     def __repr__(self) -> str:
         return (
@@ -276,64 +271,64 @@ class FileMetadata:
     @property
     def num_rows(self) -> int:
         """Rows in all row groups."""
-        return self._parts.index.num_rows
+        return self._file.index.num_rows
 
     @property
     def num_columns(self) -> int:
         """Number of columns."""
-        return self._parts.catalog.num_columns
+        return self._file.catalog.num_columns
 
     @property
     def num_row_groups(self) -> int:
         """Number of row groups."""
-        return self._parts.index.num_row_groups
+        return self._file.index.num_row_groups
 
     @property
     def num_buckets(self) -> int:
         """Number of buckets."""
-        return self._parts.catalog.num_buckets
+        return self._file.catalog.num_buckets
 
     @property
     def compression(self) -> str:
         """``"zstd"`` or ``"none"``."""
-        return self._footer.compression.name
+        return self._file.compression.name
 
     @property
     def name_encoding(self) -> str:
         """``"bpe"`` (byte pairs and front coding) or ``"front"`` (front coding)."""
-        return "bpe" if self._parts.catalog.name_encoding else "front"
+        return "bpe" if self._file.catalog.name_encoding else "front"
 
     @property
     def file_size(self) -> int:
         """Bytes of the file."""
-        return self._source.size
+        return self._file.size
 
     @property
     def schema_block_size(self) -> int:
         """Bytes of the schema block on disk."""
-        return self._footer.index_offset - self._footer.schema_offset
+        return self._file.footer.schema_size
 
     @property
     def schema_offset(self) -> int:
         """Where the schema block starts, after the last bucket."""
-        return self._footer.schema_offset
+        return self._file.footer.schema_offset
 
     @property
     def index_offset(self) -> int:
         """Where the row group index starts, after the schema block."""
-        return self._footer.index_offset
+        return self._file.footer.index_offset
 
     @property
     def index_size(self) -> int:
         """Bytes of the row group index."""
-        return self.file_size - FOOTER_SIZE - self._footer.index_offset
+        return self._file.index_bytes
 
     def column_bucket(self, name: str) -> int:
         """The number of the bucket that a column is in."""
-        return int(buckets_of(self._parts.catalog, np.array([self._position(name)]))[0])
+        return int(buckets_of(self._file.catalog, np.array([self._position(name)]))[0])
 
     def _position(self, name: str) -> int:
-        position = self._parts.catalog.find(name)
+        position = self._file.catalog.find(name)
         if position < 0:
             raise ColumnNotFoundError(f"no column is named {name!r}")
         return position
@@ -341,7 +336,7 @@ class FileMetadata:
     def column_type(self, name: str) -> str:
         """The type that the file declares for a column, such as ``"DECIMAL(20, 0) NOT NULL"``."""
         position = self._position(name)
-        type_id, nullable, parameter, scale = self._parts.catalog.type_of(position)
+        type_id, nullable, parameter, scale = self._file.catalog.type_of(position)
         text = TypeId(type_id).name
         if type_id == TypeId.DECIMAL:
             text += f"({parameter}, {scale})"
@@ -352,11 +347,7 @@ class FileMetadata:
     def row_group(self, row_group: int) -> RowGroupMetadata:
         """One of the row groups."""
         return RowGroupMetadata(
-            self._parts.index.row_count(row_group),
-            self.num_buckets,
-            self._parts,
-            row_group,
-            self._source.name,
+            self._file.index.row_count(row_group), self.num_buckets, self._file, row_group
         )
 
     def row_groups(self) -> Iterator[RowGroupMetadata]:

@@ -7,8 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from numbers import Integral
 from typing import TYPE_CHECKING
 
@@ -18,115 +17,24 @@ import pyarrow as pa
 from pymosaic.arrow.statistics import ColumnStatistics, make_statistics
 from pymosaic.closing import Closing
 from pymosaic.errors import (
-    CorruptFileError,
     InvalidOptionError,
-    LimitExceededError,
     located,
     printable,
 )
 from pymosaic.file.metadata import FileMetadata
+from pymosaic.file.open_file import OpenFile, open_file
 from pymosaic.file.projection import Positions, resolve_columns
-from pymosaic.file.row_group_reader import FileParts, RowGroupReader, Selection
-from pymosaic.format import row_group_index, schema_block
-from pymosaic.format.footer import FOOTER_SIZE, Footer
-from pymosaic.io import Source, SourceLike, open_source
+from pymosaic.file.row_group_reader import RowGroupReader, Selection
+from pymosaic.file.statistics import row_group_statistics
+from pymosaic.io import SourceLike, open_source
 from pymosaic.kernels.arrow_export import MemoryBudget
-from pymosaic.kernels.catalog import Catalog
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
 
 if TYPE_CHECKING:
     from pymosaic.filters.row_filter import Filter
 
-__all__ = ["MosaicFile", "read_metadata", "read_schema", "read_table"]
-
-
-class _Bytes:
-    """The bytes of an open file; its end, read when it was opened, is not read again."""
-
-    def __init__(self, source: Source, tail: memoryview, tail_start: int) -> None:
-        self._source = source
-        self._tail = tail
-        self._tail_start = tail_start
-
-    def fetch(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
-        """The bytes of each ``(offset, length)``; nothing is read where none are asked for."""
-        self._source.check_open()
-        missing = [item for item in ranges if item[0] < self._tail_start]
-        fetched = iter(self._source.read_ranges(missing) if missing else ())
-        views = []
-        for offset, size in ranges:
-            if offset < self._tail_start:
-                views.append(next(fetched))
-            else:
-                start = offset - self._tail_start
-                views.append(self._tail[start : start + size])
-        return views
-
-
-@dataclass(frozen=True, slots=True)
-class FileEnd:
-    """The end of a file as it was read; only the footer is parsed."""
-
-    footer: Footer
-    tail: memoryview
-    tail_start: int
-
-    @property
-    def schema_block(self) -> memoryview:
-        """The bytes of the schema block."""
-        start, stop = self.footer.schema_offset, self.footer.index_offset
-        return self.tail[start - self.tail_start : stop - self.tail_start]
-
-    @property
-    def row_group_index(self) -> memoryview:
-        """The bytes of the row group index."""
-        return self.tail[self.footer.index_offset - self.tail_start : -FOOTER_SIZE]
-
-
-def read_end(source: Source, limits: Limits) -> FileEnd:
-    """Read footer, index and schema block: in one read, or in two where they are large."""
-    tail_size = min(source.size, max(source.tail_bytes, FOOTER_SIZE))
-    tail_start = source.size - tail_size
-    tail = memoryview(source.read(tail_start, tail_size))
-    footer = Footer.parse(tail, source.size)
-    for structure, size in (
-        ("row group index", source.size - FOOTER_SIZE - footer.index_offset),
-        ("schema block", footer.index_offset - footer.schema_offset),
-    ):
-        if size > limits.max_index_bytes:
-            raise LimitExceededError(
-                f"{size} bytes are above Limits.max_index_bytes ({limits.max_index_bytes})",
-                structure=structure,
-            )
-    if footer.schema_offset < tail_start:
-        head = source.read(footer.schema_offset, tail_start - footer.schema_offset)
-        tail = memoryview(b"".join((head, tail)))
-        tail_start = footer.schema_offset
-    return FileEnd(footer, tail, tail_start)
-
-
-def check_buckets(footer: Footer, catalog: Catalog) -> None:
-    """Footer and schema block must agree."""
-    if catalog.num_buckets != footer.num_buckets:
-        raise CorruptFileError(
-            f"the footer has {footer.num_buckets} buckets, the schema block {catalog.num_buckets}",
-            structure="footer",
-            offset=16,
-        )
-
-
-def _open(source: Source, limits: Limits) -> tuple[Footer, FileParts]:
-    """Read and check everything but the buckets."""
-    end = read_end(source, limits)
-    footer = end.footer
-    catalog = schema_block.parse(end.schema_block, footer.compression, limits)
-    check_buckets(footer, catalog)
-    index = row_group_index.parse(
-        end.row_group_index, catalog, footer.num_row_groups, footer.schema_offset
-    )
-    fetch = _Bytes(source, end.tail, end.tail_start).fetch
-    return footer, FileParts(catalog, index, footer.compression, limits, fetch)
+__all__ = ["MosaicFile", "opened", "read_metadata", "read_schema", "read_table"]
 
 
 class MosaicFile(Closing):
@@ -181,8 +89,7 @@ class MosaicFile(Closing):
             self._source.merge_gap = int(merge_gap)
         self._schema: pa.Schema | None = None
         try:
-            with located(self._source.name):
-                self._footer, self._parts = _open(self._source, limits)
+            self._opened = open_file(self._source, limits)
         except BaseException:
             self._source.close()
             raise
@@ -193,7 +100,7 @@ class MosaicFile(Closing):
 
     def __repr__(self) -> str:
         return (
-            f"<pymosaic.MosaicFile {printable(self._source.name or 'in memory')}: "
+            f"<pymosaic.MosaicFile {printable(self._opened.name or 'in memory')}: "
             f"{self.num_rows} rows, "
             f"{self.num_columns} columns, {self.num_row_groups} row groups, "
             f"{self.num_buckets} buckets>"
@@ -202,44 +109,44 @@ class MosaicFile(Closing):
     @property
     def num_rows(self) -> int:
         """Rows in all row groups."""
-        return self._parts.index.num_rows
+        return self._opened.index.num_rows
 
     @property
     def num_columns(self) -> int:
         """Number of columns."""
-        return self._parts.catalog.num_columns
+        return self._opened.catalog.num_columns
 
     @property
     def num_row_groups(self) -> int:
         """Number of row groups."""
-        return self._parts.index.num_row_groups
+        return self._opened.index.num_row_groups
 
     @property
     def num_buckets(self) -> int:
         """Number of buckets that columns are spread over."""
-        return self._parts.catalog.num_buckets
+        return self._opened.catalog.num_buckets
 
     @property
     def column_names(self) -> list[str]:
         """Names in the order in which the columns were written."""
-        names = self._parts.catalog.names()
-        return [names[position] for position in self._parts.catalog.original_order()]
+        names = self._opened.catalog.names()
+        return [names[position] for position in self._opened.catalog.original_order()]
 
     @property
     def schema(self) -> pa.Schema:
         """The Arrow schema, columns in the order in which they were written."""
         if self._schema is None:
-            self._schema = self._import_schema(self._parts.catalog.original_order())
+            self._schema = self._import_schema(self._opened.catalog.original_order())
         return self._schema
 
     @property
     def metadata(self) -> FileMetadata:
         """What the file is made of: row groups, buckets, layouts, encodings and sizes."""
-        return FileMetadata(self._parts, self._footer, self._source)
+        return FileMetadata(self._opened)
 
     def _import_schema(self, positions: Positions) -> pa.Schema:
-        with located(self._source.name):
-            return Selection(self._parts.catalog, positions).import_schema()
+        with located(self._opened.name):
+            return Selection(self._opened.catalog, positions).import_schema()
 
     def statistics(self, row_group: int) -> dict[str, ColumnStatistics]:
         """Statistics of a row group, by column name; only columns that have some.
@@ -251,9 +158,9 @@ class MosaicFile(Closing):
         >>> pymosaic.MosaicFile("ages.mosaic").statistics(0)["age"].max
         52
         """
-        with located(self._source.name):
-            num_rows = self._parts.index.row_count(row_group)
-            entries = self._parts.index.statistics(row_group)
+        with located(self._opened.name):
+            num_rows = self._opened.index.row_count(row_group)
+            entries = self._opened.index.statistics(row_group)
             schema = self._import_schema(np.array([entry[0] for entry in entries], np.int64))
             return {
                 field.name: make_statistics(field.type, nulls, num_rows, low, high)
@@ -268,14 +175,14 @@ class MosaicFile(Closing):
         use_threads: bool = True,
     ) -> pa.Table:
         """Read columns and rows of the whole file; see :func:`pymosaic.read_table`."""
-        return self._table(self._resolve(columns), filters, None, use_threads)
+        return self._table(_resolve(self._opened, columns), filters, None, use_threads)
 
     @checked_keywords()
     def read_row_group(
         self, row_group: int, columns: Iterable[str] | None = None, use_threads: bool = True
     ) -> pa.Table:
         """Read columns of one row group."""
-        return self._table(self._resolve(columns), None, [row_group], use_threads)
+        return self._table(_resolve(self._opened, columns), None, [row_group], use_threads)
 
     def _table(
         self,
@@ -284,9 +191,9 @@ class MosaicFile(Closing):
         row_groups: Iterable[int] | None,
         use_threads: bool,
     ) -> pa.Table:
-        budget = MemoryBudget(self._parts.limits.max_table_bytes)
+        budget = MemoryBudget(self._opened.limits.max_table_bytes)
         batches = list(self._batches(selection, filters, row_groups, use_threads, budget))
-        with located(self._source.name):
+        with located(self._opened.name):
             return pa.Table.from_batches(batches, selection.import_schema())
 
     @checked_keywords()
@@ -313,17 +220,13 @@ class MosaicFile(Closing):
         # Not every caller checks types.
         if not isinstance(batch_size, int) or batch_size < 1:  # type: ignore[redundant-expr]
             raise InvalidOptionError(f"batch_size must be an int of at least 1, got {batch_size!r}")
-        batches = self._batches(self._resolve(columns), filters, row_groups, use_threads)
+        batches = self._batches(_resolve(self._opened, columns), filters, row_groups, use_threads)
         return _sliced(batches, int(batch_size))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Export all rows as an Arrow stream, row group by row group."""
         reader = pa.RecordBatchReader.from_batches(self.schema, self.iter_batches())
         return reader.__arrow_c_stream__(requested_schema)
-
-    def _resolve(self, columns: Iterable[str] | None, option: str = "columns") -> Selection:
-        catalog = self._parts.catalog
-        return Selection(catalog, resolve_columns(columns, catalog, option))
 
     def _batches(
         self,
@@ -341,7 +244,7 @@ class MosaicFile(Closing):
             )
         wanted = range(self.num_row_groups) if row_groups is None else list(row_groups)
         for row_group in wanted:
-            self._parts.index.row_count(row_group)
+            self._opened.index.row_count(row_group)
         row_filter = None if filters is None else self._row_filter(filters)
         return self._generate(selection, row_filter, wanted, use_threads, budget)
 
@@ -351,7 +254,7 @@ class MosaicFile(Closing):
         from pymosaic.filters.tuples import parse_filters
 
         parsed = parse_filters(filters)
-        return None if parsed is None else _RowFilter(self, parsed)
+        return None if parsed is None else _RowFilter(self._opened, parsed)
 
     def _generate(
         self,
@@ -362,8 +265,8 @@ class MosaicFile(Closing):
         budget: MemoryBudget | None,
     ) -> Iterator[pa.RecordBatch]:
         for row_group in row_groups:
-            with located(self._source.name):
-                reader = RowGroupReader(self._parts, row_group, use_threads, budget)
+            with located(self._opened.name):
+                reader = RowGroupReader(self._opened, row_group, use_threads, budget)
                 if reader.num_rows == 0:
                     continue
                 if row_filter is None:
@@ -376,38 +279,39 @@ class MosaicFile(Closing):
             yield batch
 
 
+def opened(file: MosaicFile) -> OpenFile:
+    """What is known of a file, and the way to its bytes, for other modules of this package."""
+    return file._opened
+
+
+def _resolve(file: OpenFile, columns: Iterable[str] | None, option: str = "columns") -> Selection:
+    return Selection(file.catalog, resolve_columns(columns, file.catalog, option))
+
+
 class _RowFilter:
     """A filter bound to a file: prunes row groups, then selects rows."""
 
-    def __init__(self, file: MosaicFile, row_filter: Filter) -> None:
+    def __init__(self, file: OpenFile, row_filter: Filter) -> None:
         self._file = file
         self._filter = row_filter
-        self._selection = file._resolve(row_filter.columns, "filters")
-        self._schema = self._selection.import_schema()
-        if self._schema.names != list(row_filter.columns):
+        self._tested = _resolve(file, row_filter.columns, "filters")
+        schema = self._tested.import_schema()
+        if schema.names != list(row_filter.columns):
             raise InvalidOptionError("filters: give exact column names, not patterns")
-        self._filter.validate({field.name: field.type for field in self._schema})
+        self._types = {field.name: field.type for field in schema}
+        self._filter.validate(self._types)
 
     def read(
         self, reader: RowGroupReader, row_group: int, selection: Selection
     ) -> pa.RecordBatch | None:
-        """The matching rows of a row group, or None; columns to test are read first."""
-        if self._filter.excludes(lambda name: self._statistics(row_group, name), reader.num_rows):
-            return None
-        mask = self._filter.mask(reader.read(self._selection, keep_buckets=True))
-        matches = mask.true_count
-        if matches == 0:
-            return None
-        batch = reader.read(selection)
-        return batch if matches == reader.num_rows else batch.filter(mask)
+        """The matching rows of a row group, or None."""
 
-    def _statistics(self, row_group: int, name: str) -> ColumnStatistics | None:
-        index = self._file._parts.index
-        entry = index.find_statistic(row_group, self._file._parts.catalog.find(name))
-        if entry is None:
+        def statistics(name: str) -> ColumnStatistics | None:
+            return row_group_statistics(self._file, row_group, name, self._types[name])
+
+        if self._filter.excludes(statistics, reader.num_rows):
             return None
-        arrow_type = self._schema.field(name).type
-        return make_statistics(arrow_type, entry[1], index.row_count(row_group), *entry[2:])
+        return reader.read_matching(selection, self._filter, self._tested)
 
 
 def _sliced(batches: Iterator[pa.RecordBatch], batch_size: int) -> Iterator[pa.RecordBatch]:

@@ -8,15 +8,15 @@ wanted is read whole in the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from threading import get_ident
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
+from pymosaic.file.open_file import OpenFile
 from pymosaic.file.plan import (
     BucketPlan,
     ByteRange,
@@ -27,18 +27,16 @@ from pymosaic.file.plan import (
 )
 from pymosaic.file.projection import Positions
 from pymosaic.format.bucket import check_layout, parse_directory
-from pymosaic.format.compression import Compression
 from pymosaic.format.page import open_slot, parse_slot
 from pymosaic.kernels.arrow_export import BatchExport, MemoryBudget, OutputArena, export_schema
 from pymosaic.kernels.bucket_decoder import BucketDecoder
 from pymosaic.kernels.catalog import Catalog
-from pymosaic.kernels.row_group_index import RowGroupIndex
-from pymosaic.limits import Limits
 from pymosaic.threads import num_threads, ordered_map, split_evenly
 
-__all__ = ["BucketLoader", "FileParts", "RowGroupReader", "Selection"]
+if TYPE_CHECKING:
+    from pymosaic.filters.row_filter import Filter
 
-Fetch: TypeAlias = Callable[[Sequence[ByteRange]], list[memoryview]]
+__all__ = ["BucketLoader", "RowGroupReader", "Selection"]
 
 # Below this many compressed bytes, handing work to threads costs more than it saves.
 _WORTH_A_THREAD = 128 << 10
@@ -74,31 +72,20 @@ class Selection:
         return self._schema
 
 
-@dataclass(frozen=True, slots=True)
-class FileParts:
-    """What is known of an open file: how to decode it and where to get its bytes."""
-
-    catalog: Catalog
-    index: RowGroupIndex
-    compression: Compression
-    limits: Limits
-    fetch: Fetch
-
-
 class BucketLoader:
     """The stored bytes of one bucket, fetched for the wanted columns and located in a decoder."""
 
-    def __init__(self, parts: FileParts, row_group: int, num_rows: int, plan: BucketPlan) -> None:
+    def __init__(self, file: OpenFile, row_group: int, num_rows: int, plan: BucketPlan) -> None:
         self.plan = plan
-        self._parts = parts
+        self._file = file
         self._structure = f"row group {row_group}, bucket {plan.place.bucket}"
-        self.decoder = BucketDecoder(parts.catalog, plan.place.bucket, num_rows)
+        self.decoder = BucketDecoder(file.catalog, plan.place.bucket, num_rows)
         self._whole: memoryview | None = None
         self._slots: dict[int, memoryview] = {}
         self._offsets: npt.NDArray[np.int64] | None = None
         # Physical columns whose pages are in the decoder; None until a first load.
         self._loaded: set[int] | None = None
-        check_layout(plan.place, parts.compression, self._structure)
+        check_layout(plan.place, file.compression, self._structure)
 
     def retarget(self, plan: BucketPlan) -> None:
         """Ask for other columns of the same bucket; what was loaded before stays."""
@@ -108,7 +95,7 @@ class BucketLoader:
         """What the first round must fetch."""
         if self._loaded is not None:
             return []
-        wanted = first_range(self.plan, self._parts.catalog, self.decoder)
+        wanted = first_range(self.plan, self._file.catalog, self.decoder)
         return [] if wanted is None else [wanted]
 
     def take_first(self, data: Sequence[memoryview]) -> list[ByteRange]:
@@ -154,7 +141,7 @@ class BucketLoader:
 
     def unprotected(self) -> int:
         """How many of the blocks that were fetched have no checksum."""
-        has_checksum = self._parts.compression.has_checksum
+        has_checksum = self._file.compression.has_checksum
         if self._whole is not None and not self.plan.place.paged:
             return int(not has_checksum(self._whole))
         blocks = [open_slot(slot, "slot")[1] for slot in self._slots.values()]
@@ -169,7 +156,7 @@ class BucketLoader:
             raise
 
     def _load(self) -> None:
-        compression, limits = self._parts.compression, self._parts.limits
+        compression, limits = self._file.compression, self._file.limits
         place = self.plan.place
         if self._whole is not None and not place.paged:
             raw = compression.decompress(self._whole, place.raw_size, "bucket", limits)
@@ -207,16 +194,16 @@ class RowGroupReader:
 
     def __init__(
         self,
-        parts: FileParts,
+        file: OpenFile,
         row_group: int,
         use_threads: bool,
         table_budget: MemoryBudget | None = None,
     ) -> None:
-        self._parts = parts
+        self._file = file
         self._row_group = row_group
         self._use_threads = use_threads
-        self.num_rows: int = parts.index.row_count(row_group)
-        self._budget = MemoryBudget(parts.limits.max_row_group_bytes, table_budget)
+        self.num_rows: int = file.index.row_count(row_group)
+        self._budget = MemoryBudget(file.limits.max_row_group_bytes, table_budget)
         self._kept: dict[int, BucketLoader] = {}
 
     def read(self, selection: Selection, keep_buckets: bool = False) -> pa.RecordBatch:
@@ -224,10 +211,10 @@ class RowGroupReader:
 
         With ``keep_buckets`` a later call takes what it can from the buckets read here.
         """
-        parts = self._parts
+        file = self._file
         positions = selection.positions
-        plans = plan_row_group(parts.catalog, parts.index, self._row_group, positions)
-        batch = BatchExport(parts.catalog, positions, self.num_rows)
+        plans = plan_row_group(file.catalog, file.index, self._row_group, positions)
+        batch = BatchExport(file.catalog, positions, self.num_rows)
         loaders = self.fetch(plans)
         if keep_buckets:
             self._kept = {loader.plan.place.bucket: loader for loader in loaders}
@@ -257,17 +244,37 @@ class RowGroupReader:
             pass
         return batch.import_into(pa.RecordBatch, selection.import_schema())
 
+    def read_matching(
+        self,
+        wanted: Selection,
+        row_filter: Filter,
+        tested: Selection,
+        adapt: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
+    ) -> pa.RecordBatch | None:
+        """The wanted columns of the rows that pass a filter, or None if no row does.
+
+        The columns that it tests are read first, and the others only if a row passes. ``adapt``
+        makes of the tested columns what the filter expects.
+        """
+        batch = self.read(tested, keep_buckets=True)
+        mask = row_filter.mask(batch if adapt is None else adapt(batch))
+        matches = mask.true_count
+        if matches == 0:
+            return None
+        batch = self.read(wanted)
+        return batch if matches == self.num_rows else batch.filter(mask)
+
     def fetch(self, plans: Sequence[BucketPlan]) -> list[BucketLoader]:
         """Read the bytes of some buckets, in two rounds at most."""
         loaders = [self._loader(plan) for plan in plans]
         first = [loader.first_ranges() for loader in loaders]
-        data = iter(self._parts.fetch([item for ranges in first for item in ranges]))
+        data = iter(self._file.fetch([item for ranges in first for item in ranges]))
         second = [
             loader.take_first([next(data) for _ in ranges])
             for loader, ranges in zip(loaders, first, strict=True)
         ]
         if any(second):
-            data = iter(self._parts.fetch([item for ranges in second for item in ranges]))
+            data = iter(self._file.fetch([item for ranges in second for item in ranges]))
             for loader, ranges in zip(loaders, second, strict=True):
                 loader.take_slots([next(data) for _ in ranges])
         return loaders
@@ -275,6 +282,6 @@ class RowGroupReader:
     def _loader(self, plan: BucketPlan) -> BucketLoader:
         loader = self._kept.get(plan.place.bucket)
         if loader is None:
-            return BucketLoader(self._parts, self._row_group, self.num_rows, plan)
+            return BucketLoader(self._file, self._row_group, self.num_rows, plan)
         loader.retarget(plan)
         return loader

@@ -20,10 +20,10 @@ from pymosaic.closing import Closing
 from pymosaic.errors import ClosedError, InvalidDataError, InvalidOptionError
 from pymosaic.file.options import WRITER_OPTIONS, WriterOptions
 from pymosaic.file.projection import resolve_columns
+from pymosaic.file.tail import write_tail
 from pymosaic.format import bucket as bucket_format
 from pymosaic.format import row_group_index, schema_block
 from pymosaic.format.bucket import BucketPlace, EncodedBucket, starts_of
-from pymosaic.format.footer import Footer
 from pymosaic.io import SinkLike, open_sink
 from pymosaic.kernels.arrow_source import ArrowSource, bind, catalog_from_arrow
 from pymosaic.kernels.batch_size import measure
@@ -290,18 +290,14 @@ class MosaicWriter(Closing):
         self._check_open()
         with _Aborting(self):
             self._flush()
-            schema_offset = self._sink.position
-            self._sink.write(schema_block.emit(self._catalog, self._compressor))
-            index_offset = self._sink.position
-            self._sink.write(bytes(self._index))
-            footer = Footer(
-                index_offset,
-                schema_offset,
-                self._catalog.num_buckets,
-                self._num_row_groups,
-                self._options.codec,
+            write_tail(
+                self._sink,
+                schema_block.emit(self._catalog, self._compressor),
+                bytes(self._index),
+                num_buckets=self._catalog.num_buckets,
+                num_row_groups=self._num_row_groups,
+                compression=self._options.codec,
             )
-            self._sink.write(footer.emit())
             self._sink.commit()
             self._closed_because = "it is closed"
 

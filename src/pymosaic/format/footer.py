@@ -89,6 +89,15 @@ class Footer:
             compression,
         )
 
+    @property
+    def schema_size(self) -> int:
+        """Bytes of the schema block."""
+        return self.index_offset - self.schema_offset
+
+    def index_size(self, file_size: int) -> int:
+        """Bytes of the row group index, in a file of this size."""
+        return file_size - FOOTER_SIZE - self.index_offset
+
     def emit(self) -> bytes:
         """The 32 bytes."""
         return _LAYOUT.pack(

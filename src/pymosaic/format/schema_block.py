@@ -31,34 +31,16 @@ from pymosaic.kernels import schema_content
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.limits import Limits
 
-__all__ = ["PREFIX", "content", "emit", "forget", "parse"]
+__all__ = ["PREFIX", "content", "emit", "parse"]
 
 # Bytes before the block: the length of its content.
 PREFIX = 4
 _STRUCTURE = "schema block"
-# Files of one table mostly have one schema. The catalogs of the last few blocks are kept, unless
-# they are very large; no lock, so that a fork finds none held.
-_KEPT_CATALOGS = 4
-_KEPT_BYTES = 16 << 20
-_kept: dict[tuple[bytes, Compression, Limits], Catalog] = {}
-
-
-def forget() -> None:
-    """Drop the catalogs that are kept, as if no file had been opened before."""
-    _kept.clear()
 
 
 def parse(data: bytes | memoryview, compression: Compression, limits: Limits) -> Catalog:
-    """Read a schema block, prefix included. The same bytes may give the same catalog."""
-    key = (bytes(data), compression, limits)
-    catalog = _kept.get(key)
-    if catalog is None:
-        catalog = schema_content.parse(content(data, compression, limits), limits)
-        if catalog.nbytes <= _KEPT_BYTES:
-            _kept[key] = catalog
-            for oldest in list(_kept)[:-_KEPT_CATALOGS]:
-                _kept.pop(oldest, None)
-    return catalog
+    """Read a schema block, prefix included."""
+    return schema_content.parse(content(data, compression, limits), limits)
 
 
 def content(

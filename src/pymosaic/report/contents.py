@@ -13,7 +13,7 @@ import numpy as np
 
 from pymosaic.errors import UnsupportedFeatureError
 from pymosaic.file.metadata import BucketMetadata, ColumnMetadata
-from pymosaic.file.reader import MosaicFile
+from pymosaic.file.reader import MosaicFile, opened
 from pymosaic.format.footer import FOOTER_SIZE
 from pymosaic.format.types import Encoding
 from pymosaic.io.source import (
@@ -42,12 +42,13 @@ def collect(
 ) -> tuple[dict[str, Any], dict[str, Numbers]]:
     """The document and arrays of a page; see :mod:`pymosaic.report.payload`."""
     metadata = file.metadata
+    head = opened(file)
     if metadata.num_columns > _MAX_COLUMNS:
         raise UnsupportedFeatureError(
             f"the file has {metadata.num_columns} columns; a page shows at most {_MAX_COLUMNS}",
-            file._source.name,
+            head.name,
         )
-    catalog = file._parts.catalog
+    catalog = head.catalog
     names = catalog.names()
     shown = _shown_row_groups(file)
     cells = _Cells(len(shown), len(names), metadata.num_buckets)
@@ -57,9 +58,8 @@ def collect(
     lows, highs, with_statistics = merge_statistics(file, shown, names)
     sampled = take_samples(file, shown, samples)
     type_names, types = _types(file, names)
-    footer = file._footer
     document = {
-        "title": title if title is not None else _file_name(file._source.name),
+        "title": title if title is not None else _file_name(head.name),
         "file": {
             "size": metadata.file_size,
             "rows": metadata.num_rows,
@@ -68,8 +68,8 @@ def collect(
             "rowGroups": metadata.num_row_groups,
             "compression": metadata.compression,
             "nameEncoding": metadata.name_encoding,
-            "schemaOffset": footer.schema_offset,
-            "indexOffset": footer.index_offset,
+            "schemaOffset": metadata.schema_offset,
+            "indexOffset": metadata.index_offset,
             "footerSize": FOOTER_SIZE,
         },
         "shown": shown,
@@ -85,7 +85,7 @@ def collect(
         "access": {
             "local": [LOCAL_TAIL_BYTES, LOCAL_MERGE_GAP],
             "remote": [REMOTE_TAIL_BYTES, REMOTE_MERGE_GAP],
-            "opened": "remote" if file._source.tail_bytes == REMOTE_TAIL_BYTES else "local",
+            "opened": "remote" if head.source.tail_bytes == REMOTE_TAIL_BYTES else "local",
             "maxMerged": MAX_MERGED_BYTES,
         },
     }
@@ -104,8 +104,8 @@ def _shown_row_groups(file: MosaicFile) -> list[int]:
     total = file.num_row_groups
     if total == 0:
         return []
-    per_row_group = max(file._parts.catalog.num_nodes, file.num_buckets, 1)
-    bytes_per_row_group = max(file._footer.schema_offset // total, 1)
+    per_row_group = max(opened(file).catalog.num_nodes, file.num_buckets, 1)
+    bytes_per_row_group = max(file.metadata.schema_offset // total, 1)
     count = max(
         1, min(total, _MAX_CELLS // per_row_group, _MAX_DESCRIBED_BYTES // bytes_per_row_group)
     )
@@ -122,7 +122,7 @@ def _types(file: MosaicFile, names: list[str]) -> tuple[list[str], Numbers]:
     metadata = file.metadata
     schema = file.schema
     places = np.empty(len(names), np.int64)
-    places[file._parts.catalog.original_order()] = np.arange(len(names))
+    places[opened(file).catalog.original_order()] = np.arange(len(names))
     for position, name in enumerate(names):
         text = metadata.column_type(name)
         if text.startswith(("ARRAY", "MAP")):

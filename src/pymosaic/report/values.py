@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from pymosaic.arrow.statistics import ColumnStatistics, order_key, plain_value
-from pymosaic.file.reader import MosaicFile
+from pymosaic.file.reader import MosaicFile, opened
+from pymosaic.format.row_group_index import bucket_place
 
 __all__ = ["Samples", "merge_statistics", "shown_text", "take_samples"]
 
@@ -33,8 +34,7 @@ class Samples:
 
 def take_samples(file: MosaicFile, row_groups: list[int], count: int) -> Samples:
     """Take up to ``count`` distinct values per column, from the first row group with rows."""
-    catalog = file._parts.catalog
-    index = file._parts.index
+    catalog, index = opened(file).catalog, opened(file).index
     row_group = next((group for group in row_groups if index.row_count(group)), None)
     if row_group is None:
         order = np.argsort(catalog.original_order())
@@ -54,12 +54,11 @@ def take_samples(file: MosaicFile, row_groups: list[int], count: int) -> Samples
 
 def _runs(file: MosaicFile, row_group: int) -> Iterator[tuple[int, int]]:
     """Positions of columns to read together: whole buckets, up to a number of bytes."""
-    catalog, index = file._parts.catalog, file._parts.index
+    head = opened(file)
     start = stop = size = buckets = 0
     for bucket in range(file.num_buckets):
-        _, stop = catalog.bucket_range(bucket)
-        entry = index.entry(row_group, bucket)
-        size += entry[1] if entry is not None else 0
+        _, stop = head.catalog.bucket_range(bucket)
+        size += bucket_place(head.index, row_group, bucket).compressed_size
         buckets += 1
         if size >= _RUN_BYTES or buckets == _RUN_BUCKETS:
             yield start, stop

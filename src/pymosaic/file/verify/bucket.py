@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from pymosaic.arrow.statistics import make_statistics, order_key
 from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
+from pymosaic.file.open_file import OpenFile
 from pymosaic.file.plan import BucketPlan
 from pymosaic.file.projection import Positions
-from pymosaic.file.row_group_reader import BucketLoader, FileParts, Selection
+from pymosaic.file.row_group_reader import BucketLoader, Selection
 from pymosaic.file.verify.index import Statistic
 from pymosaic.format.bucket import BucketPlace
 from pymosaic.kernels.arrow_export import BatchExport, MemoryBudget, OutputArena
@@ -66,8 +67,8 @@ class BucketReport:
 class BucketCheck:
     """Checks buckets of one file; may be used by several threads."""
 
-    def __init__(self, parts: FileParts) -> None:
-        self._parts = parts
+    def __init__(self, file: OpenFile) -> None:
+        self._file = file
 
     def run(
         self,
@@ -79,7 +80,7 @@ class BucketCheck:
     ) -> BucketReport:
         """Decode all columns of a bucket, and compare those that have statistics."""
         report = BucketReport(row_group, place)
-        first, last = self._parts.catalog.bucket_range(place.bucket)
+        first, last = self._file.catalog.bucket_range(place.bucket)
         positions = np.arange(first, last)
         try:
             batch = self._decode(report, num_rows, positions, data)
@@ -114,14 +115,14 @@ class BucketCheck:
         self, report: BucketReport, num_rows: int, positions: Positions, data: memoryview
     ) -> BucketLoader:
         plan = _plan(report.place, positions)
-        loader = BucketLoader(self._parts, report.row_group, num_rows, plan)
+        loader = BucketLoader(self._file, report.row_group, num_rows, plan)
         loader.take_first([] if plan.place.missing else [data])
         return loader
 
     def _batch(self, loader: BucketLoader, num_rows: int, positions: Positions) -> pa.RecordBatch:
-        catalog = self._parts.catalog
+        catalog = self._file.catalog
         batch = BatchExport(catalog, positions, num_rows)
-        budget = MemoryBudget(self._parts.limits.max_row_group_bytes)
+        budget = MemoryBudget(self._file.limits.max_row_group_bytes)
         loader.decode(batch, OutputArena(budget))
         return batch.import_into(pa.RecordBatch, Selection(catalog, positions).import_schema())
 
@@ -141,7 +142,7 @@ class BucketCheck:
             try:
                 self._batch(loader, num_rows, alone)
             except REFUSALS as error:
-                report.refuse(error, self._parts.catalog.name(int(position)))
+                report.refuse(error, self._file.catalog.name(int(position)))
 
     def _try_slots(
         self, report: BucketReport, num_rows: int, positions: Positions, data: memoryview
@@ -153,7 +154,7 @@ class BucketCheck:
             try:
                 loader = self._loader(report, num_rows, alone, data)
                 # Up to here it is the bucket's own fault.
-                name = self._parts.catalog.name(int(position))
+                name = self._file.catalog.name(int(position))
                 loader.load()
                 self._batch(loader, num_rows, alone)
             except REFUSALS as error:
@@ -167,7 +168,7 @@ class BucketCheck:
         """Hold a statistic against the values."""
 
         def note(severity: Literal["error", "warning"], message: str) -> None:
-            name = self._parts.catalog.name(statistic.position)
+            name = self._file.catalog.name(statistic.position)
             report.notes.append(Note(severity, report.structure, message, name))
 
         if column.null_count != statistic.null_count:

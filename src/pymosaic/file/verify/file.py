@@ -27,7 +27,10 @@ from pymosaic.errors import (
     LimitExceededError,
     printable,
 )
-from pymosaic.file.row_group_reader import FileParts, Selection
+from pymosaic.file.catalogs import catalogs
+from pymosaic.file.open_file import FileHead
+from pymosaic.file.row_group_reader import Selection
+from pymosaic.file.tail import check_size
 from pymosaic.file.verify.bucket import REFUSALS, BucketCheck, BucketReport, Note, Refusal
 from pymosaic.file.verify.index import Statistic, WalkedRowGroup, walk_index
 from pymosaic.format import row_group_index, schema_block
@@ -231,11 +234,11 @@ class _Verification:
             return None
 
     def _schema(self, footer: Footer) -> Catalog | None:
-        start, size = footer.schema_offset, footer.index_offset - footer.schema_offset
+        start, size = footer.schema_offset, footer.schema_size
         try:
-            self._check_size("schema block", size)
+            check_size("schema block", size, self.limits)
             data = memoryview(self.source.read(start, size))
-            catalog = schema_block.parse(data, footer.compression, self.limits)
+            catalog = catalogs.parse(data, footer.compression, self.limits)
             Selection(catalog, catalog.original_order()).import_schema()
         except REFUSALS as error:
             is_plain = footer.compression.is_plain
@@ -260,18 +263,11 @@ class _Verification:
             self._add(Finding("error", "footer", message, offset))
         return catalog
 
-    def _check_size(self, structure: str, size: int) -> None:
-        if size > self.limits.max_index_bytes:
-            raise LimitExceededError(
-                f"{size} bytes are above Limits.max_index_bytes ({self.limits.max_index_bytes})",
-                structure=structure,
-            )
-
     def _read_index(self, footer: Footer) -> memoryview | None:
         start = footer.index_offset
-        size = self.source.size - FOOTER_SIZE - start
+        size = footer.index_size(self.source.size)
         try:
-            self._check_size(_INDEX, size)
+            check_size(_INDEX, size, self.limits)
         except LimitExceededError as error:
             self._refused(error, _INDEX, start)
             return None
@@ -329,8 +325,8 @@ class _Verification:
 
     def _buckets(self, index: memoryview, footer: Footer, catalog: Catalog) -> None:
         empty = row_group_index.parse(b"", catalog, 0, 0)
-        parts = FileParts(catalog, empty, footer.compression, self.limits, self.source.read_ranges)
-        check = BucketCheck(parts)
+        head = FileHead(self.source.name, self.source.size, footer, catalog, empty, None)
+        check = BucketCheck(head.open(self.source, self.limits))
         # Walked again instead of kept: statistics of many row groups take much memory as objects.
         groups = walk_index(
             index, catalog, footer.num_row_groups, footer.schema_offset, lambda *_: None

@@ -1,0 +1,86 @@
+"""Catalogs of schema blocks that were seen before.
+
+Files of one table mostly have the same schema block, byte for byte. A block that was seen before is
+not parsed again: files share one catalog, and all that is worked out from a catalog is worked out
+once.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from contextlib import suppress
+
+from pymosaic.format import schema_block
+from pymosaic.format.compression import Compression
+from pymosaic.kernels.catalog import Catalog
+from pymosaic.limits import Limits
+
+__all__ = ["BYTES_PER_COLUMN", "CatalogCache", "catalogs"]
+
+# What a catalog takes, about.
+BYTES_PER_COLUMN = 100
+_MAX_BYTES = 128 << 20
+
+
+class CatalogCache:
+    """Catalogs by the bytes of their schema blocks; the least recently used are dropped.
+
+    Parameters
+    ----------
+    max_bytes : int
+        What catalogs and blocks may take together; one is kept whatever its size.
+    """
+
+    def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._catalogs: OrderedDict[tuple[Compression, Limits, bytes], Catalog] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+        self.parsed = 0
+
+    def forget(self) -> None:
+        """Drop all catalogs, as if no file had been opened before."""
+        with self._lock:
+            self._catalogs.clear()
+            self._bytes = 0
+
+    def parse(self, block: bytes | memoryview, compression: Compression, limits: Limits) -> Catalog:
+        """The catalog of a schema block, prefix included."""
+        key = (compression, limits, bytes(block))
+        catalog = self._catalogs.get(key)
+        if catalog is not None:
+            # Without the lock. The comparison spares most calls that of the whole key.
+            if catalog is not next(reversed(self._catalogs.values()), None):
+                with suppress(KeyError):
+                    self._catalogs.move_to_end(key)
+            return catalog
+        # Of files opened at the same time, one parses and the others wait for it.
+        with self._lock:
+            catalog = self._catalogs.get(key)
+            if catalog is None:
+                catalog = schema_block.parse(block, compression, limits)
+                self.parsed += 1
+                self._keep(key, catalog)
+        return catalog
+
+    def _keep(self, key: tuple[Compression, Limits, bytes], catalog: Catalog) -> None:
+        self._catalogs[key] = catalog
+        self._bytes += _weight(key[2], catalog)
+        while self._bytes > self._max_bytes and len(self._catalogs) > 1:
+            (_, _, dropped_block), dropped = self._catalogs.popitem(last=False)
+            self._bytes -= _weight(dropped_block, dropped)
+
+    def _renew_lock(self) -> None:
+        """For a child that was forked while another thread held the lock."""
+        self._lock = threading.Lock()
+
+
+def _weight(block: bytes, catalog: Catalog) -> int:
+    return len(block) + BYTES_PER_COLUMN * catalog.num_nodes
+
+
+# One for the process: tasks of a cluster come one by one, and mostly want the same schema.
+catalogs = CatalogCache()
+os.register_at_fork(after_in_child=catalogs._renew_lock)

@@ -1,0 +1,170 @@
+"""One opened file: what its end says, and a way to its bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pymosaic.errors import located
+from pymosaic.file.catalogs import catalogs
+from pymosaic.file.plan import ByteRange
+from pymosaic.file.tail import Tail, check_buckets, read_tail
+from pymosaic.format import row_group_index
+from pymosaic.format.compression import Compression
+from pymosaic.format.footer import Footer
+from pymosaic.io import Source
+from pymosaic.kernels.catalog import Catalog
+from pymosaic.kernels.row_group_index import RowGroupIndex
+from pymosaic.limits import Limits
+
+__all__ = ["Fetch", "FileHead", "OpenFile", "head_of", "open_file", "read_head"]
+
+Fetch: TypeAlias = Callable[[Sequence[ByteRange]], list[memoryview]]
+
+
+@dataclass(frozen=True, slots=True)
+class FileHead:
+    """What is known of a file without its data; it does not keep the file open.
+
+    Parameters
+    ----------
+    name : str or None
+        Its path or URI; None for bytes and unnamed file objects.
+    size : int
+        Bytes of the file.
+    footer : Footer
+    catalog : Catalog
+        Its columns; files with the same schema block share one.
+    index : RowGroupIndex
+        Its row groups and statistics.
+    version : object
+        Another for a file that was replaced; None where that is not known.
+    """
+
+    name: str | None
+    size: int
+    footer: Footer
+    catalog: Catalog
+    index: RowGroupIndex
+    version: object
+
+    def is_of(self, size: int, version: object) -> bool:
+        """Whether a file is, as far as that is known, the one that this was read from."""
+        known = self.version is not None and version is not None
+        return self.size == size and (not known or self.version == version)
+
+    @property
+    def compression(self) -> Compression:
+        """How its blocks are compressed."""
+        return self.footer.compression
+
+    @property
+    def index_bytes(self) -> int:
+        """Bytes of the row group index."""
+        return self.footer.index_size(self.size)
+
+    def open(self, source: Source, limits: Limits) -> OpenFile:
+        """The file, open, whose end need not be read again."""
+        return self.open_with(source, limits, source.read_ranges)
+
+    def open_with(self, source: Source, limits: Limits, fetch: Fetch) -> OpenFile:
+        """The file, open, with another way to its bytes than asking the source."""
+        return OpenFile(
+            self.name,
+            self.size,
+            self.footer,
+            self.catalog,
+            self.index,
+            self.version,
+            limits,
+            source,
+            fetch,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFile(FileHead):
+    """A file that can be read.
+
+    Parameters
+    ----------
+    limits : Limits
+        Caps that it is held to.
+    source : Source
+        Where its bytes are.
+    fetch : callable
+        Gives the bytes of each ``(offset, length)``, in the given order: from the source, or from
+        the end of the file if that is in memory.
+    """
+
+    limits: Limits
+    source: Source
+    fetch: Fetch
+
+
+def head_of(
+    tail: Tail,
+    source: Source,
+    limits: Limits,
+    catalog: Catalog | None = None,
+    *,
+    keeps_tail: bool = False,
+) -> FileHead:
+    """Parse the end of a file.
+
+    Parameters
+    ----------
+    tail : Tail
+    source : Source
+        Where it is from.
+    limits : Limits
+    catalog : Catalog, optional
+        That of its schema block, if it is known.
+    keeps_tail : bool
+        Whether the tail may stay in memory. The index keeps the bytes that it is made from.
+    """
+    footer = tail.footer
+    if catalog is None:
+        catalog = catalogs.parse(tail.schema_block, footer.compression, limits)
+    check_buckets(footer, catalog)
+    data = tail.row_group_index if keeps_tail else bytes(tail.row_group_index)
+    index = row_group_index.parse(data, catalog, footer.num_row_groups, footer.schema_offset)
+    return FileHead(source.name, source.size, footer, catalog, index, source.version)
+
+
+def read_head(source: Source, limits: Limits) -> FileHead:
+    """Read and check everything but the buckets, in one or two reads."""
+    with located(source.name):
+        return head_of(read_tail(source, limits), source, limits)
+
+
+def open_file(source: Source, limits: Limits) -> OpenFile:
+    """Open a file; its end, read for that, is kept and not read again."""
+    with located(source.name):
+        tail = read_tail(source, limits)
+        head = head_of(tail, source, limits, keeps_tail=True)
+    return head.open_with(source, limits, _Bytes(source, tail).fetch)
+
+
+class _Bytes:
+    """The bytes of a file of which the end is in memory."""
+
+    def __init__(self, source: Source, tail: Tail) -> None:
+        self._source = source
+        self._tail = tail.data
+        self._tail_start = tail.start
+
+    def fetch(self, ranges: Sequence[ByteRange]) -> list[memoryview]:
+        """The bytes of each range; nothing is read where none are asked for."""
+        self._source.check_open()
+        missing = [item for item in ranges if item[0] < self._tail_start]
+        fetched = iter(self._source.read_ranges(missing) if missing else ())
+        views = []
+        for offset, size in ranges:
+            if offset < self._tail_start:
+                views.append(next(fetched))
+            else:
+                start = offset - self._tail_start
+                views.append(self._tail[start : start + size])
+        return views
