@@ -100,6 +100,13 @@ def test_writer_options_reach_the_writer(run, small, tmp_path):
         assert set(file.statistics(0)) == {"id", "city"}
 
 
+def test_the_number_of_buckets_may_be_automatic(run, small, tmp_path):
+    target = tmp_path / "out.mosaic"
+    assert run("convert", small, target, "--num-buckets", "auto").code == 0
+    with pymosaic.MosaicFile(target) as file:
+        assert file.num_buckets == min(10, file.num_columns)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -107,6 +114,8 @@ def test_writer_options_reach_the_writer(run, small, tmp_path):
         (["small.mosaic"], 2, "missing target"),
         (["small.mosaic", "out.parquet", "--num-buckets", "3"], 2, "--num-buckets"),
         (["small.mosaic", "out.mosaic", "--level", "99"], 2, "compression_level"),
+        (["small.mosaic", "out.mosaic", "--num-buckets", "0"], 2, "num_buckets must be from 1"),
+        (["small.mosaic", "out.mosaic", "--num-buckets", "many"], 2, "a whole number, or auto"),
         (["small.mosaic", "out.mosaic", "--row-group-bytes", "many"], 2, "is not a valid size"),
         (["nosuch.mosaic", "out.mosaic"], 1, "nosuch.mosaic: No such file or directory"),
         (["small.mosaic", "nosuch/out.mosaic"], 1, "nosuch/out.mosaic"),

@@ -6,7 +6,10 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from pymosaic.dataset.options import CompactionOptions, DatasetOptions
 from pymosaic.errors import InvalidOptionError
+from pymosaic.file.options import WriterOptions
+from pymosaic.option_text import SIZE, options_of
 from pymosaic.sizes import parse_size
 
 __all__ = [
@@ -29,6 +32,9 @@ __all__ = [
 ]
 
 
+_OPTIONS = options_of(WriterOptions) | options_of(DatasetOptions) | options_of(CompactionOptions)
+
+
 def parse_bytes(text: str) -> int:
     """Parse a size; typer tells the option's name if it is not one."""
     try:
@@ -37,10 +43,30 @@ def parse_bytes(text: str) -> int:
         raise typer.BadParameter(str(error)) from None
 
 
-def _size_option(name: str, text: str) -> Any:
-    return typer.Option(name, metavar="SIZE", parser=parse_bytes, help=text)
+def _option(name: str, flag: str | None = None, prefix: str = "", suffix: str = "") -> Any:
+    """An option as the library describes it."""
+    found = _OPTIONS[name]
+
+    def read(text: str) -> Any:
+        if found.form is SIZE:
+            return parse_bytes(text)
+        try:
+            return found.form.parse(text)
+        except ValueError:
+            raise typer.BadParameter(f"{text!r} is not {found.form.expected}") from None
+
+    description = f"{prefix}{found.description}"
+    default = "" if found.default is None else f"; default {found.default}"
+    return typer.Option(
+        flag or found.flag,
+        metavar=found.form.placeholder,
+        parser=read,
+        help=f"{description[0].upper()}{description[1:]}{suffix}{default}.",
+        show_default=False,
+    )
 
 
+_MOSAIC = "Mosaic: "
 Statistics: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
@@ -50,44 +76,16 @@ Statistics: TypeAlias = Annotated[
     ),
 ]
 Compression: TypeAlias = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="For Mosaic: zstd or none; for others: their own codecs."),
+    Any, _option("compression", prefix=_MOSAIC, suffix="; other formats: their own codecs")
 ]
-CompressionLevel: TypeAlias = Annotated[
-    int | None,
-    typer.Option("--level", metavar="N", help="zstd level; higher is smaller but slower."),
-]
-NumBuckets: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Mosaic: number of buckets; default 100.")
-]
-RowGroupBytes: TypeAlias = Annotated[
-    int | None,
-    _size_option("--row-group-bytes", "Mosaic: row group size before compression; default 256MiB."),
-]
-MaxDictEntries: TypeAlias = Annotated[
-    int | None,
-    typer.Option(min=0, metavar="N", help="Mosaic: maximum entries of a dictionary; default 255."),
-]
-MaxDictBytes: TypeAlias = Annotated[
-    int | None,
-    _size_option("--max-dict-bytes", "Mosaic: maximum size of a dictionary; default 32KiB."),
-]
-PageSizeThreshold: TypeAlias = Annotated[
-    int | None,
-    _size_option(
-        "--page-size-threshold",
-        "Mosaic: mean column size from which buckets are paged; default 32KiB.",
-    ),
-]
-TargetFileBytes: TypeAlias = Annotated[
-    int | None, _size_option("--target-file-bytes", "Target size of files; default 512MiB.")
-]
-MinRowGroupBytes: TypeAlias = Annotated[
-    int | None,
-    _size_option(
-        "--min-row-group-bytes", "Row groups below this size are rewritten; default 8MiB."
-    ),
-]
+CompressionLevel: TypeAlias = Annotated[Any, _option("compression_level", "--level")]
+NumBuckets: TypeAlias = Annotated[Any, _option("num_buckets", prefix=_MOSAIC)]
+RowGroupBytes: TypeAlias = Annotated[Any, _option("row_group_bytes", prefix=_MOSAIC)]
+MaxDictEntries: TypeAlias = Annotated[Any, _option("max_dict_entries", prefix=_MOSAIC)]
+MaxDictBytes: TypeAlias = Annotated[Any, _option("max_dict_bytes", prefix=_MOSAIC)]
+PageSizeThreshold: TypeAlias = Annotated[Any, _option("page_size_threshold", prefix=_MOSAIC)]
+TargetFileBytes: TypeAlias = Annotated[Any, _option("target_file_bytes")]
+MinRowGroupBytes: TypeAlias = Annotated[Any, _option("min_row_group_bytes")]
 VerifyCopies: TypeAlias = Annotated[
     bool, typer.Option("--verify", help="Check every bucket before copying it.")
 ]

@@ -14,13 +14,14 @@ from pymosaic.dataset.commit import WriteJob
 from pymosaic.dataset.compaction_plan import CompactionGroup, group_files, summarize_files
 from pymosaic.dataset.dataset import Dataset
 from pymosaic.dataset.merge import merge
+from pymosaic.dataset.options import MIN_ROW_GROUP_BYTES, TARGET_FILE_BYTES, CompactionOptions
 from pymosaic.dataset.records import DAY_SECONDS
-from pymosaic.dataset.rolling import TARGET_FILE_BYTES, PartitionedWriter, WrittenFile
+from pymosaic.dataset.rolling import PartitionedWriter, WrittenFile
 from pymosaic.dataset.snapshot import take_snapshot
 from pymosaic.dataset.storage import Storage, open_storage
 from pymosaic.errors import CommitConflictError, InvalidOptionError, MosaicError
 from pymosaic.file.open_file import read_head
-from pymosaic.file.options import WriterOptions, check_int
+from pymosaic.file.options import WriterOptions
 from pymosaic.io import open_source
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.limits import Limits
@@ -28,7 +29,6 @@ from pymosaic.progress import Meter, Progress
 
 __all__ = ["CompactionReport", "compact", "compact_group", "plan_compaction"]
 
-MIN_ROW_GROUP_BYTES = 8 << 20
 # What is published at once: a killed compaction loses at most this much work.
 _TARGETS_PER_JOB = 16
 
@@ -160,8 +160,7 @@ def plan_compaction(
     **writer_options: Any,
 ) -> tuple[int, list[CompactionGroup]]:
     """How many files there are, and which to make one of."""
-    check_int("target_file_bytes", target_file_bytes, 1, 1 << 62)
-    check_int("min_row_group_bytes", min_row_group_bytes, 0, 1 << 62)
+    CompactionOptions(target_file_bytes=target_file_bytes, min_row_group_bytes=min_row_group_bytes)
     try:
         options = WriterOptions(**writer_options)
     except TypeError as error:

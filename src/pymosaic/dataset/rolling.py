@@ -7,7 +7,6 @@ so that the first file already goes by a measured ratio.
 
 from __future__ import annotations
 
-import io
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,15 +16,14 @@ from typing import Any
 import pyarrow as pa
 
 from pymosaic.dataset.commit import StagedFile, WriteJob
+from pymosaic.dataset.options import MAX_OPEN_FILES, TARGET_FILE_BYTES, DatasetOptions
 from pymosaic.dataset.splitting import check_partition_columns, split_batch
-from pymosaic.file.options import WRITER_OPTIONS, WriterOptions, check_int
-from pymosaic.file.writer import MosaicWriter
+from pymosaic.file.options import WRITER_OPTIONS, WriterOptions
+from pymosaic.file.writer import MosaicWriter, check_writable
 from pymosaic.keywords import checked_keywords
 
-__all__ = ["MAX_OPEN_FILES", "TARGET_FILE_BYTES", "PartitionedWriter", "WrittenFile", "file_schema"]
+__all__ = ["PartitionedWriter", "WrittenFile", "file_schema"]
 
-TARGET_FILE_BYTES = 512 << 20
-MAX_OPEN_FILES = 64
 # A file that is this near to its target is full: the rest would be a few rows.
 _FULL = 0.95
 # The first piece of a batch, before it is known what a row takes.
@@ -49,7 +47,7 @@ def file_schema(
 ) -> pa.Schema:
     """The schema of files without key columns, after everything about it was checked."""
     schema = check_partition_columns(schema, partition_by)
-    MosaicWriter(io.BytesIO(), schema, **writer_options).abort()
+    check_writable(schema, **writer_options)
     return schema
 
 
@@ -111,8 +109,7 @@ class PartitionedWriter:
         max_open_files: int = MAX_OPEN_FILES,
         **writer_options: Any,
     ) -> None:
-        check_int("target_file_bytes", target_file_bytes, 1, 1 << 62)
-        check_int("max_open_files", max_open_files, 1, 1 << 20)
+        DatasetOptions(target_file_bytes=target_file_bytes, max_open_files=max_open_files)
         self._job = job
         self._task = task
         self._partition_by = tuple(partition_by)

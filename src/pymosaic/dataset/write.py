@@ -17,10 +17,9 @@ from pymosaic.dataset.appending import check_appendable
 from pymosaic.dataset.commit import WriteJob
 from pymosaic.dataset.dataset import Dataset
 from pymosaic.dataset.modes import WriteMode
+from pymosaic.dataset.options import MAX_OPEN_FILES, TARGET_FILE_BYTES, DatasetOptions
 from pymosaic.dataset.records import DAY_SECONDS
 from pymosaic.dataset.rolling import (
-    MAX_OPEN_FILES,
-    TARGET_FILE_BYTES,
     PartitionedWriter,
     file_schema,
 )
@@ -123,6 +122,7 @@ def write_dataset(
     if mode in (WriteMode.APPEND, WriteMode.OVERWRITE_PARTITIONS):
         keys = check_appendable(storage, schema, keys)
     keys = keys or ()
+    DatasetOptions(target_file_bytes=target_file_bytes, max_open_files=max_open_files)
     file_schema(schema, keys, writer_options)
     try:
         job = WriteJob.start(

@@ -9,6 +9,15 @@ from typing import Literal
 
 from pymosaic.errors import InvalidOptionError
 from pymosaic.format.compression import BY_NAME, Compression
+from pymosaic.option_text import (
+    BOOLEAN,
+    INTEGER,
+    NAMES_OR_BOOLEAN,
+    NUMBER_OR_AUTO,
+    SIZE,
+    TEXT,
+    option,
+)
 
 __all__ = [
     "AUTO_BUCKET_BYTES",
@@ -52,17 +61,29 @@ def _check_bool(name: str, value: object) -> None:
 class WriterOptions:
     """How a file is written; see :func:`pymosaic.write_table` for what each option does."""
 
-    compression: str | None = "zstd"
-    compression_level: int = 1
-    num_buckets: int | Literal["auto"] | None = None
-    row_group_bytes: int = 256 << 20
-    max_dict_entries: int = 255
-    max_dict_bytes: int = 32 << 10
-    page_size_threshold: int = 32 << 10
-    statistics: bool | tuple[str, ...] | None = None
-    checksum: bool = True
-    use_threads: bool = True
-    split_batches: bool | None = None
+    compression: str | None = option("zstd", "zstd or none", TEXT)
+    compression_level: int = option(1, "zstd level; higher is smaller but slower", INTEGER)
+    num_buckets: int | Literal["auto"] | None = option(
+        None,
+        "number of buckets; auto makes one for each MiB of the first row group, at least "
+        f"{AUTO_LEAST_BUCKETS}",
+        NUMBER_OR_AUTO,
+        str(DEFAULT_NUM_BUCKETS),
+    )
+    row_group_bytes: int = option(256 << 20, "row group size before compression", SIZE)
+    max_dict_entries: int = option(255, "maximum entries of a dictionary", INTEGER)
+    max_dict_bytes: int = option(32 << 10, "maximum size of a dictionary", SIZE)
+    page_size_threshold: int = option(
+        32 << 10, "mean column size from which buckets are paged", SIZE
+    )
+    statistics: bool | tuple[str, ...] | None = option(
+        None, "columns that get minimum and maximum per row group", NAMES_OR_BOOLEAN
+    )
+    checksum: bool = option(True, "write checksums", BOOLEAN)
+    use_threads: bool = option(True, "encode on several threads", BOOLEAN)
+    split_batches: bool | None = option(
+        None, "whether a batch may be split across row groups", BOOLEAN
+    )
 
     def __post_init__(self) -> None:
         if isinstance(self.compression, str):

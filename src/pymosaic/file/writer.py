@@ -28,12 +28,13 @@ from pymosaic.io import SinkLike, open_sink
 from pymosaic.kernels.arrow_source import ArrowSource, bind, catalog_from_arrow
 from pymosaic.kernels.batch_size import measure
 from pymosaic.kernels.bucket_encoder import BucketEncoder
+from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.column_statistics import statistics
 from pymosaic.kernels.row_group_buffer import RowGroupBuffer
 from pymosaic.keywords import checked_keywords
 from pymosaic.threads import num_threads, ordered_map
 
-__all__ = ["MosaicWriter", "write_table"]
+__all__ = ["MosaicWriter", "check_writable", "write_table"]
 
 _U32_MAX = (1 << 32) - 1
 # The size estimate before anything was compressed, and what it allows for the end of the file.
@@ -97,7 +98,7 @@ class MosaicWriter(Closing):
         self._schema = schema
         num_columns = len(self._schema)
         self._catalog = catalog_from_arrow(self._schema, self._options.bucket_count(num_columns))
-        self._statistics = self._statistics_positions()
+        self._statistics = _statistics_positions(self._options, self._catalog, self._schema)
         self._compressor = self._options.codec.compressor(
             self._options.compression_level, self._options.checksum
         )
@@ -111,33 +112,6 @@ class MosaicWriter(Closing):
         self._sink = open_sink(where, filesystem)
         self._start = self._sink.position
         self._closed_because = None
-
-    def _statistics_positions(self) -> list[int]:
-        wanted = self._options.statistics
-        if not wanted:
-            return []
-        catalog = self._catalog
-        if isinstance(wanted, bool):
-            return [
-                position
-                for position in range(catalog.num_columns)
-                if catalog.has_statistics(position)
-            ]
-        positions: list[int] = []
-        for name in wanted:
-            position = catalog.find(name)
-            if position >= 0:
-                positions.append(position)
-            else:
-                positions.extend(resolve_columns([name], catalog, "statistics").tolist())
-        for position in positions:
-            if not catalog.has_statistics(position):
-                name = catalog.name(position)
-                raise InvalidOptionError(
-                    f"statistics: column {name!r} of type {self._schema.field(name).type} cannot "
-                    "have any (binary, decimals above 18 digits, lists and maps have none)"
-                )
-        return sorted(positions)
 
     def _count_bitmap_bytes(self) -> int:
         catalog = self._catalog
@@ -353,6 +327,39 @@ class _Aborting:
         if error is not None and self._writer._closed_because is None:
             self._writer._aborted_by_error = True
             self._writer._abort(f"an error aborted it: {error!r}")
+
+
+@checked_keywords(*WRITER_OPTIONS)
+def check_writable(schema: pa.Schema, **options: Any) -> None:
+    """Check a schema and options as a writer would, without opening one."""
+    parsed = WriterOptions(**options)
+    catalog = catalog_from_arrow(schema, parsed.bucket_count(len(schema)))
+    _statistics_positions(parsed, catalog, schema)
+
+
+def _statistics_positions(options: WriterOptions, catalog: Catalog, schema: pa.Schema) -> list[int]:
+    wanted = options.statistics
+    if not wanted:
+        return []
+    if isinstance(wanted, bool):
+        return [
+            position for position in range(catalog.num_columns) if catalog.has_statistics(position)
+        ]
+    positions: list[int] = []
+    for name in wanted:
+        position = catalog.find(name)
+        if position >= 0:
+            positions.append(position)
+        else:
+            positions.extend(resolve_columns([name], catalog, "statistics").tolist())
+    for position in positions:
+        if not catalog.has_statistics(position):
+            name = catalog.name(position)
+            raise InvalidOptionError(
+                f"statistics: column {name!r} of type {schema.field(name).type} cannot "
+                "have any (binary, decimals above 18 digits, lists and maps have none)"
+            )
+    return sorted(positions)
 
 
 def _check_u32(what: str, size: int) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pymosaic.dataset.options import DatasetOptions
 from pymosaic.errors import InvalidOptionError
-from pymosaic.sizes import parse_size
+from pymosaic.file.options import WriterOptions
+from pymosaic.option_text import BOOLEAN, NAMES, SIZE, TEXT, TextForm, options_of
 from pymosaic.suggestions import did_you_mean
 
 __all__ = ["KNOWN_OPTIONS", "MODE", "PUSHED", "TABLE", "SourceOptions"]
@@ -21,96 +23,34 @@ TABLE = "_table"
 _MIB = 1 << 20
 
 
-def _size(text: str) -> int:
-    try:
-        return parse_size(text)
-    except InvalidOptionError:
-        raise ValueError("a size, such as 134217728, 128MiB or 1g") from None
-
-
-def _integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError("a whole number") from None
-
-
-def _num_buckets(text: str) -> int | str:
-    if text.lower() == "auto":
-        return "auto"
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError("a whole number, or auto") from None
-
-
-def _boolean(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError("true or false")
-    return text.lower() == "true"
-
-
-def _names(text: str) -> tuple[str, ...]:
-    """Names separated by commas, or a JSON list of names, for names that hold commas."""
-    if text.lstrip().startswith('["'):
-        try:
-            names = json.loads(text)
-        except ValueError:
-            raise ValueError(
-                'names separated by commas, or a JSON list like ["a,b", "c"]'
-            ) from None
-        return tuple(map(str, names))
-    return tuple(name for name in (part.strip() for part in text.split(",")) if name)
-
-
-def _statistics(text: str) -> bool | tuple[str, ...]:
-    return _boolean(text) if text.lower() in ("true", "false") else _names(text)
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        raise ValueError('JSON, such as [["age", ">", 50]]') from None
-
-
 def _partitioning(text: str) -> str | None:
     if text.lower() not in ("hive", "none"):
-        raise ValueError("hive or none")
+        raise ValueError(text)
     return None if text.lower() == "none" else "hive"
 
 
-# Option as users spell it: (what it is for, how its text is read).
-_READ: dict[str, tuple[str, Callable[[str], Any]]] = {
-    "path": ("path", str),
-    "paths": ("paths", lambda text: tuple(map(str, _json(text)))),
-    "columns": ("columns", _names),
-    "filters": ("filters", _json),
-    "partitioning": ("partitioning", _partitioning),
-    "maxPartitionBytes": ("max_partition_bytes", _size),
-    "maxBatchBytes": ("max_batch_bytes", _size),
-    "ignoreCorruptFiles": ("ignore_corrupt_files", _boolean),
+_PATHS = TextForm("a JSON list of paths", "JSON", lambda text: tuple(map(str, json.loads(text))))
+_FILTERS = TextForm('JSON, such as [["age", ">", 50]]', "JSON", json.loads)
+_PARTITIONING = TextForm("hive or none", "NAME", _partitioning)
+# Options as users spell them: the name in Python, and how the text is read.
+_READ: dict[str, tuple[str, TextForm]] = {
+    "path": ("path", TEXT),
+    "paths": ("paths", _PATHS),
+    "columns": ("columns", NAMES),
+    "filters": ("filters", _FILTERS),
+    "partitioning": ("partitioning", _PARTITIONING),
+    "maxPartitionBytes": ("max_partition_bytes", SIZE),
+    "maxBatchBytes": ("max_batch_bytes", SIZE),
+    "ignoreCorruptFiles": ("ignore_corrupt_files", BOOLEAN),
 }
-_WRITE: dict[str, tuple[str, Callable[[str], Any]]] = {
-    "partitionBy": ("partition_by", _names),
-    "targetFileBytes": ("target_file_bytes", _size),
-    "maxOpenFiles": ("max_open_files", _integer),
-    "compression": ("compression", str),
-    "compressionLevel": ("compression_level", _integer),
-    "numBuckets": ("num_buckets", _num_buckets),
-    "rowGroupBytes": ("row_group_bytes", _size),
-    "maxDictEntries": ("max_dict_entries", _integer),
-    "maxDictBytes": ("max_dict_bytes", _size),
-    "pageSizeThreshold": ("page_size_threshold", _size),
-    "statistics": ("statistics", _statistics),
-    "checksum": ("checksum", _boolean),
-    "useThreads": ("use_threads", _boolean),
-    "splitBatches": ("split_batches", _boolean),
+_OF_WRITERS = options_of(DatasetOptions) | options_of(WriterOptions)
+_WRITE: dict[str, tuple[str, TextForm]] = {
+    "partitionBy": ("partition_by", NAMES),
+    **{item.camel_case: (item.name, item.form) for item in _OF_WRITERS.values()},
 }
 _STORAGE = "storage."
 KNOWN_OPTIONS = (*_READ, *_WRITE, f"{_STORAGE}*")
 _BY_LOWER_CASE = {name.lower(): (name, *rest) for name, rest in (_READ | _WRITE).items()}
-_WRITER_KEYS = {key for key, _ in _WRITE.values()} - {"partition_by"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,12 +128,9 @@ class SourceOptions:
             elif lowered.startswith(_STORAGE):
                 found["storage"][lowered.removeprefix(_STORAGE)] = text
             elif lowered in _BY_LOWER_CASE:
-                name, target, read = _BY_LOWER_CASE[lowered]
-                try:
-                    value = read(text)
-                except ValueError as error:
-                    raise InvalidOptionError(f"{name} must be {error}, got {text!r}") from None
-                (found["writer"] if target in _WRITER_KEYS else found)[target] = value
+                name, target, form = _BY_LOWER_CASE[lowered]
+                value = form.read(name, text)
+                (found["writer"] if target in _OF_WRITERS else found)[target] = value
             else:
                 raise _unknown(key)
         return cls(**found)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from pymosaic.dataset.commit import StagedFile, WriteJob
+from pymosaic.dataset.options import DATASET_OPTIONS, DatasetOptions
 from pymosaic.dataset.partitioning import split_partition
 from pymosaic.dataset.rolling import PartitionedWriter, file_schema
 from pymosaic.dataset.snapshot import take_snapshot
@@ -64,12 +65,10 @@ class MosaicWriter(DataSourceArrowWriter):
         self._partition_by = _partition_by(options.partition_by, existing)
         self._options = options.writer
         self._schema = arrow_schema(schema)
-        sizes = ("target_file_bytes", "max_open_files")
-        file_schema(
-            self._schema,
-            self._partition_by,
-            {key: value for key, value in options.writer.items() if key not in sizes},
-        )
+        of_files = dict(options.writer)
+        of_dataset = {key: of_files.pop(key) for key in DATASET_OPTIONS if key in of_files}
+        DatasetOptions(**of_dataset)
+        file_schema(self._schema, self._partition_by, of_files)
         self._job = WriteJob.start(storage, mode="error" if mode == "ignore" else mode)
 
     @property

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pymosaic.dataset.commit import WriteJob
-from pymosaic.dataset.compact import MIN_ROW_GROUP_BYTES, compact_group, plan_compaction
-from pymosaic.dataset.rolling import TARGET_FILE_BYTES, WrittenFile
+from pymosaic.dataset.compact import compact_group, plan_compaction
+from pymosaic.dataset.options import MIN_ROW_GROUP_BYTES, TARGET_FILE_BYTES
+from pymosaic.dataset.rolling import WrittenFile
 from pymosaic.dataset.storage import Storage, open_storage
 from pymosaic.errors import CommitConflictError
 from pymosaic.file.reader import MosaicFile
