@@ -221,6 +221,87 @@ class TestFileSizes:
             assert pymosaic.read_metadata(file).num_row_groups > 1
 
 
+class TestManyPartitions:
+    def test_partitions_that_take_turns_get_one_file_each(self, tmp_path: Path) -> None:
+        table = pa.table({"k": np.arange(3000) % 300, "n": np.arange(3000)})
+        batches = table.to_batches(max_chunksize=300)
+        written = pymosaic.write_dataset(batches, tmp_path, partition_by="k", max_open_files=7)
+        assert len(written.files) == 300
+        found = pymosaic.dataset(tmp_path).to_table(filters=[("k", "=", 211)])
+        assert found["n"].to_pylist() == list(range(211, 3000, 300))
+
+    def test_rows_that_wait_are_bounded(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        most = 0
+        original = PartitionedWriter.write
+
+        def watch(self: PartitionedWriter, batch: pa.RecordBatch) -> None:
+            nonlocal most
+            original(self, batch)
+            most = max(most, sum(item.nbytes for item in self._waiting))
+
+        monkeypatch.setattr(PartitionedWriter, "write", watch)
+        monkeypatch.setattr("pymosaic.dataset.rolling._WAITING_BYTES", 10_000)
+        table = pa.table({"k": np.arange(20_000) % 5, "n": np.arange(20_000)})
+        pymosaic.write_dataset(table.to_batches(max_chunksize=100), tmp_path, partition_by="k")
+        assert 1_600 < most < 10_000
+        assert pymosaic.dataset(tmp_path).to_table().num_rows == 20_000
+
+    def test_batches_that_differ_in_dictionaries_and_order_of_columns(self, tmp_path: Path) -> None:
+        first = pa.record_batch(
+            {"k": pa.array(["a", "b"]).dictionary_encode(), "n": pa.array([1, 2])}
+        )
+        second = pa.record_batch(
+            {"k": pa.array(["c", "a"]).dictionary_encode(), "n": pa.array([3, 4])}
+        )
+        third = pa.record_batch({"n": [5], "k": pa.array(["b"]).dictionary_encode()})
+        written = pymosaic.write_dataset([first, second, third], tmp_path, partition_by="k")
+        assert {(row["k"], row["n"]) for row in rows(tmp_path)} == {
+            ("a", 1),
+            ("b", 2),
+            ("c", 3),
+            ("a", 4),
+            ("b", 5),
+        }
+        assert len(written.files) == 3
+
+
+class TestOrder:
+    def test_rows_come_back_in_the_order_written(self, tmp_path: Path) -> None:
+        """The tenth file does not come before the second, whatever their names."""
+        table = pa.table({"n": np.arange(30_000), "x": np.random.default_rng(5).random(30_000)})
+        written = pymosaic.write_dataset(table, tmp_path, target_file_bytes=10_000)
+        assert len(written.files) > 12
+        assert read(tmp_path)["n"].to_pylist() == list(range(30_000))
+        assert pymosaic.dataset(tmp_path).files == written.files
+
+    def test_appends_come_back_in_the_order_committed(self, tmp_path: Path) -> None:
+        for number in range(12):
+            pymosaic.write_dataset(pa.table({"n": [number]}), tmp_path, mode="append")
+        assert read(tmp_path)["n"].to_pylist() == list(range(12))
+
+    def test_columns_are_in_the_order_of_their_first_appearance(self, tmp_path: Path) -> None:
+        for names in ("zy", "yxz", "wz"):
+            pymosaic.write_dataset(pa.table({name: [1] for name in names}), tmp_path, mode="append")
+        assert read(tmp_path).column_names == ["z", "y", "x", "w"]
+
+    def test_rows_of_a_partition_keep_their_order_over_files(self, tmp_path: Path) -> None:
+        table = pa.table({"k": np.arange(20_000) % 2, "n": np.arange(20_000)})
+        table = table.append_column("x", pa.array(np.random.default_rng(5).random(20_000)))
+        written = pymosaic.write_dataset(
+            table.to_batches(max_chunksize=500),
+            tmp_path,
+            partition_by="k",
+            target_file_bytes=5_000,
+            row_group_bytes=4_000,
+        )
+        assert len(written.files) > 24
+        for key in (0, 1):
+            found = pymosaic.dataset(tmp_path).to_table(["n"], filters=[("k", "=", key)])
+            assert found["n"].to_pylist() == list(range(key, 20_000, 2))
+
+
 class TestModes:
     def test_error_refuses_what_is_there(self, tmp_path: Path) -> None:
         pymosaic.write_dataset(TABLE, tmp_path)

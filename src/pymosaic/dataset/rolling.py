@@ -3,6 +3,9 @@
 How large a file will be is estimated from what compression has left of the bytes of all files so
 far. Before anything was compressed, a row group ends when its serialised values reach the target,
 so that the first file already goes by a measured ratio.
+
+Rows wait, up to a number of bytes, before they are split by partition: batches in which many
+partitions take turns would otherwise end a file for each partition and batch.
 """
 
 from __future__ import annotations
@@ -31,6 +34,8 @@ _FIRST_VALUES = 1 << 20
 _BYTES_PER_VALUE = 16
 # Rows that wait in all open files together, in row groups.
 _BUFFERED_ROW_GROUPS = 2
+# Rows that wait to be split; while they are, there are three copies of them.
+_WAITING_BYTES = 128 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +127,9 @@ class PartitionedWriter:
         self._open: OrderedDict[str, _OpenFile] = OrderedDict()
         self._written: dict[int, WrittenFile] = {}
         self._number = 0
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_bytes = 0
+        self._most_waiting = min(_WAITING_BYTES, self._row_group_bytes)
         # Of files that are complete.
         self._raw_bytes = self._compressed_bytes = 0
         self._rows = self._serialised_bytes = 0
@@ -131,14 +139,31 @@ class PartitionedWriter:
         if not self._partition_by:
             self._append(self._directory, batch)
             return
-        for directory, rows in split_batch(batch, self._partition_by):
-            self._append(directory, rows)
+        if self._waiting and batch.schema != self._waiting[0].schema:
+            self._split_waiting()
+        self._waiting.append(batch)
+        self._waiting_bytes += _size(batch)
+        if self._waiting_bytes >= self._most_waiting:
+            self._split_waiting()
+
+    def _split_waiting(self) -> None:
+        """Append the rows that wait to the files of their partitions."""
+        batches, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        for batch in _joined(batches):
+            pieces: dict[str, list[pa.RecordBatch]] = {}
+            for directory, rows in split_batch(batch, self._partition_by):
+                pieces.setdefault(directory, []).append(rows)
+            # Those first whose files are open: the others would end these.
+            for directory in sorted(pieces, key=lambda name: name not in self._open):
+                for rows in pieces[directory]:
+                    self._append(directory, rows)
 
     def close(self) -> list[WrittenFile]:
         """Complete all files; they are in the order in which they were begun.
 
         Without partitions there is always one, if only to keep the schema.
         """
+        self._split_waiting()
         if not self._partition_by and not self._written and not self._open:
             self._file(self._directory)
         while self._open:
@@ -147,6 +172,7 @@ class PartitionedWriter:
 
     def abort(self) -> None:
         """Delete everything that was written."""
+        self._waiting.clear()
         for file in self._open.values():
             file.writer.abort()
         self._open.clear()
@@ -234,3 +260,20 @@ class PartitionedWriter:
         limit = _BUFFERED_ROW_GROUPS * self._row_group_bytes
         if sum(writer.buffered_bytes for writer in writers) > limit:
             max(writers, key=lambda writer: writer.buffered_bytes).end_row_group()
+
+
+def _size(batch: pa.RecordBatch) -> int:
+    try:
+        return int(batch.nbytes)
+    except pa.ArrowNotImplementedError:  # types whose slices Arrow cannot measure
+        return int(batch.get_total_buffer_size())
+
+
+def _joined(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """The same rows in one batch, where Arrow can join them."""
+    if len(batches) < 2:
+        return batches
+    try:
+        return [pa.concat_batches(batches)]
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return batches
