@@ -23,6 +23,7 @@ def dataset(tmp_path: Any) -> pymosaic.Dataset:
 
 
 FUNCTIONS = [
+    pymosaic.compact,
     pymosaic.dataset,
     pymosaic.merge,
     pymosaic.read_metadata,
@@ -30,6 +31,7 @@ FUNCTIONS = [
     pymosaic.read_schema,
     pymosaic.read_table,
     pymosaic.tune,
+    pymosaic.vacuum,
     pymosaic.verify,
     pymosaic.write_dataset,
     pymosaic.write_report,

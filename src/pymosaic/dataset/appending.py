@@ -27,6 +27,7 @@ from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.column_union import ColumnUnion
 from pymosaic.limits import Limits
+from pymosaic.suggestions import did_you_mean
 
 __all__ = ["check_appendable"]
 
@@ -107,7 +108,7 @@ def _keys_of_dataset(
     if missing := [key for key in present if schema.get_field_index(key) < 0]:
         raise InvalidDataError(
             f"{storage.name} is partitioned by {list(present)}, but the data has no column "
-            f"{missing[0]!r}"
+            f"{missing[0]!r}{did_you_mean(missing[0], schema.names)}"
         )
     return present
 

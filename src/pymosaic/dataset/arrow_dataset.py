@@ -8,6 +8,7 @@ pyarrow's own functions may reach for: here an empty one, whose only column says
 from __future__ import annotations
 
 import abc
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NoReturn
 
@@ -15,9 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
 
-from pymosaic.errors import InvalidOptionError, UnsupportedFeatureError
+from pymosaic.errors import ColumnNotFoundError, InvalidOptionError, UnsupportedFeatureError
 from pymosaic.filters.arrow_expressions import push_down
 from pymosaic.keywords import checked_keywords
+from pymosaic.suggestions import did_you_mean, quote
 
 if TYPE_CHECKING:
     from pymosaic.dataset.scan import Scan
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["ArrowDataset", "Scanner"]
 
 _BATCH_ROWS = 131_072
+_NO_MATCH = re.compile(r"No match for FieldRef\.Name\((.*)\) in ", re.DOTALL)
 _NOTICE = pa.table({"a pymosaic.Dataset: use its scan(), scanner() or to_table()": pa.nulls(0)})
 
 
@@ -140,6 +143,11 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
         pushdown = push_down(wanted, self.schema)
         if pushdown.exact:
             return self.scan(columns, pushdown.row_filter, limit), None
+        try:
+            # Before anything is read, and with a better message than Arrow's.
+            self.schema.empty_table().filter(wanted)
+        except pa.ArrowInvalid as error:
+            raise _with_closest(error, self.schema) or error from error
         if columns is None or pushdown.columns is None:
             return self.scan(None, pushdown.row_filter), wanted
         return self.scan([*columns, *pushdown.columns], pushdown.row_filter), wanted
@@ -258,6 +266,15 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
 
     filter = join = join_asof = sort_by = take = replace_schema = _unsupported
     get_fragments = _get_fragments = _scan_options = _scanner_options = _unsupported
+
+
+def _with_closest(error: pa.ArrowInvalid, schema: pa.Schema) -> ColumnNotFoundError | None:
+    """What Arrow says of a column that is not there, with the closest one."""
+    match = _NO_MATCH.match(str(error))
+    if match is None:
+        return None
+    hint = did_you_mean(match[1], schema.names)
+    return ColumnNotFoundError(f"filter: no column is named {quote(match[1])}{hint}")
 
 
 def _one_filter(filter: object, filters: object) -> object:

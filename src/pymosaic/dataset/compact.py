@@ -19,11 +19,12 @@ from pymosaic.dataset.records import DAY_SECONDS
 from pymosaic.dataset.rolling import PartitionedWriter, WrittenFile
 from pymosaic.dataset.snapshot import take_snapshot
 from pymosaic.dataset.storage import Storage, open_storage
-from pymosaic.errors import CommitConflictError, InvalidOptionError, MosaicError
+from pymosaic.errors import CommitConflictError, MosaicError
 from pymosaic.file.open_file import read_head
-from pymosaic.file.options import WriterOptions
+from pymosaic.file.options import WRITER_OPTIONS, WriterOptions
 from pymosaic.io import open_source
 from pymosaic.kernels.arrow_source import catalog_from_arrow
+from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
 from pymosaic.progress import Meter, Progress
 
@@ -62,6 +63,7 @@ class CompactionReport:
     conflicts: int = 0
 
 
+@checked_keywords(*WRITER_OPTIONS)
 def compact(
     base: str | os.PathLike[str],
     *,
@@ -151,6 +153,7 @@ def compact(
     return report
 
 
+@checked_keywords(*WRITER_OPTIONS)
 def plan_compaction(
     storage: Storage,
     *,
@@ -161,12 +164,7 @@ def plan_compaction(
 ) -> tuple[int, list[CompactionGroup]]:
     """How many files there are, and which to make one of."""
     CompactionOptions(target_file_bytes=target_file_bytes, min_row_group_bytes=min_row_group_bytes)
-    try:
-        options = WriterOptions(**writer_options)
-    except TypeError as error:
-        raise InvalidOptionError(
-            str(error).replace("WriterOptions.__init__()", "compact")
-        ) from None
+    options = WriterOptions(**writer_options)
     files = summarize_files(
         storage, limits or Limits(), min_row_group_bytes, options.row_group_bytes
     )

@@ -32,6 +32,7 @@ from pymosaic.file.plan import plan_row_group
 from pymosaic.file.row_group_reader import BucketLoader, RowGroupReader
 from pymosaic.file.tail import read_tail, write_tail
 from pymosaic.io import Sink, SinkLike, SourceLike, open_sink, open_source
+from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
 from pymosaic.progress import Meter, Progress
 from pymosaic.threads import ordered_map, split_evenly
@@ -64,6 +65,7 @@ class _Input:
     stop: int
 
 
+@checked_keywords()
 def merge(
     files: Iterable[SourceLike],
     out: SinkLike,

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pymosaic.arrow.rows import take_rows
 from pymosaic.dataset.partitioning import NULL_VALUE
 from pymosaic.errors import InvalidDataError, InvalidOptionError, UnsupportedFeatureError
+from pymosaic.suggestions import did_you_mean
 
 __all__ = ["check_partition_columns", "partition_directory", "split_batch"]
 
@@ -52,8 +53,9 @@ def check_partition_columns(schema: pa.Schema, partition_by: Sequence[str]) -> p
     for name in partition_by:
         indices = schema.get_all_field_indices(name)
         if len(indices) != 1:
+            hint = "" if indices else did_you_mean(name, schema.names)
             raise InvalidOptionError(
-                f"partition_by: the data has {len(indices)} columns named {name!r}"
+                f"partition_by: the data has {len(indices)} columns named {name!r}{hint}"
             )
         if not name or "\0" in name:
             raise InvalidOptionError(f"partition_by: {name!r} cannot name a directory")

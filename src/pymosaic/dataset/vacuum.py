@@ -21,6 +21,7 @@ from pymosaic.dataset.records import (
     job_of,
 )
 from pymosaic.dataset.storage import Entry, Storage, open_storage
+from pymosaic.keywords import checked_keywords
 
 __all__ = ["VacuumReport", "vacuum", "vacuum_storage"]
 
@@ -47,6 +48,7 @@ class VacuumReport:
     forgotten: tuple[str, ...] = ()
 
 
+@checked_keywords()
 def vacuum(
     base: str | os.PathLike[str],
     *,

@@ -28,6 +28,7 @@ from pymosaic.errors import DatasetExistsError, InvalidDataError, InvalidOptionE
 from pymosaic.file.options import WRITER_OPTIONS
 from pymosaic.keywords import checked_keywords
 from pymosaic.progress import Meter, Progress
+from pymosaic.suggestions import did_you_mean
 
 __all__ = ["WrittenDataset", "write_dataset"]
 
@@ -214,7 +215,9 @@ def _open_iterable(
             if item.schema is not first.schema and item.schema != first.schema:
                 missing = set(first.schema.names) - set(item.schema.names)
                 if missing:
-                    raise InvalidDataError(f"a batch lacks the column {min(missing)!r}")
+                    lacking = min(missing)
+                    hint = did_you_mean(lacking, item.schema.names)
+                    raise InvalidDataError(f"a batch lacks the column {lacking!r}{hint}")
             yield from item.to_batches() if isinstance(item, pa.Table) else [item]
 
     return first.schema, generate(), None

@@ -17,6 +17,7 @@ from pymosaic.file.row_group_reader import BucketLoader, RowGroupReader, Selecti
 from pymosaic.format.bucket import BucketPlace, Layout, buckets_of
 from pymosaic.format.row_group_index import bucket_place
 from pymosaic.format.types import Encoding, TypeId
+from pymosaic.suggestions import did_you_mean
 
 __all__ = ["BucketMetadata", "ColumnMetadata", "FileMetadata", "RowGroupMetadata"]
 
@@ -145,7 +146,11 @@ class BucketMetadata:
         with located(self._file.name):
             position = self._file.catalog.find(column)
             if not self.first_column <= position < self.first_column + self.num_columns:
-                raise ColumnNotFoundError(f"bucket {self.bucket} has no column named {column!r}")
+                stop = self.first_column + self.num_columns
+                hint = did_you_mean(column, self._file.catalog.names(self.first_column, stop))
+                raise ColumnNotFoundError(
+                    f"bucket {self.bucket} has no column named {column!r}{hint}"
+                )
             return self._read_dictionary(column, np.array([position], np.int64))
 
     def _read_dictionary(
@@ -330,7 +335,8 @@ class FileMetadata:
     def _position(self, name: str) -> int:
         position = self._file.catalog.find(name)
         if position < 0:
-            raise ColumnNotFoundError(f"no column is named {name!r}")
+            hint = did_you_mean(name, self._file.catalog.names())
+            raise ColumnNotFoundError(f"no column is named {name!r}{hint}")
         return position
 
     def column_type(self, name: str) -> str:

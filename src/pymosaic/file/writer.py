@@ -32,6 +32,8 @@ from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.column_statistics import statistics
 from pymosaic.kernels.row_group_buffer import RowGroupBuffer
 from pymosaic.keywords import checked_keywords
+from pymosaic.limits import Limits
+from pymosaic.suggestions import quote
 from pymosaic.threads import num_threads, ordered_map
 
 __all__ = ["MosaicWriter", "check_writable", "write_table"]
@@ -96,6 +98,7 @@ class MosaicWriter(Closing):
                     f"schema must be a pyarrow.Schema, got {schema!r} ({error})"
                 ) from error
         self._schema = schema
+        _check_names(schema.names)
         num_columns = len(self._schema)
         self._catalog = catalog_from_arrow(self._schema, self._options.bucket_count(num_columns))
         self._statistics = _statistics_positions(self._options, self._catalog, self._schema)
@@ -333,6 +336,7 @@ class _Aborting:
 def check_writable(schema: pa.Schema, **options: Any) -> None:
     """Check a schema and options as a writer would, without opening one."""
     parsed = WriterOptions(**options)
+    _check_names(schema.names)
     catalog = catalog_from_arrow(schema, parsed.bucket_count(len(schema)))
     _statistics_positions(parsed, catalog, schema)
 
@@ -360,6 +364,27 @@ def _statistics_positions(options: WriterOptions, catalog: Catalog, schema: pa.S
                 "have any (binary, decimals above 18 digits, lists and maps have none)"
             )
     return sorted(positions)
+
+
+def _check_names(names: list[str]) -> None:
+    """Refuse names that readers would refuse."""
+    limits = Limits()
+    # A character takes four bytes at most, and few names are anywhere near that long.
+    if 4 * max(map(len, names), default=0) > limits.max_name_bytes:
+        for name in names:
+            size = len(name.encode("utf-8", "surrogatepass"))
+            if size > limits.max_name_bytes:
+                raise InvalidDataError(
+                    f"the name of column {quote(name)} has {size} bytes; readers take "
+                    f"{limits.max_name_bytes} (Limits.max_name_bytes)"
+                )
+    if 4 * sum(map(len, names)) > limits.max_names_bytes:
+        total = sum(len(name.encode("utf-8", "surrogatepass")) for name in names)
+        if total > limits.max_names_bytes:
+            raise InvalidDataError(
+                f"the names of all columns have {total} bytes; readers take "
+                f"{limits.max_names_bytes} (Limits.max_names_bytes)"
+            )
 
 
 def _check_u32(what: str, size: int) -> None:

@@ -17,6 +17,7 @@ from pymosaic.arrow.statistics import ColumnStatistics
 from pymosaic.errors import ColumnNotFoundError
 from pymosaic.filters.operators import NULL_TESTS
 from pymosaic.filters.predicates import Predicate
+from pymosaic.suggestions import did_you_mean
 
 __all__ = ["Filter"]
 
@@ -72,7 +73,10 @@ class Filter:
         for group in self.conjunctions:
             for predicate in group:
                 if predicate.column not in types:
-                    raise ColumnNotFoundError(f"filters: no column is named {predicate.column!r}")
+                    hint = did_you_mean(predicate.column, types)
+                    raise ColumnNotFoundError(
+                        f"filters: no column is named {predicate.column!r}{hint}"
+                    )
                 if predicate.operator not in NULL_TESTS:
                     predicate.bind(types[predicate.column])
 

@@ -32,6 +32,23 @@ VERSION = 1
 _SCHEMA_PREFIX = 4
 
 
+# How files of other formats end.
+_OTHER_MAGIC = (
+    (b"PAR1", "a Parquet file"),
+    (b"PARE", "an encrypted Parquet file"),
+    (b"ARROW1", "an Arrow IPC file"),
+    (b"LANC", "a Lance file"),
+)
+
+
+def _other_format(end: bytes) -> str | None:
+    """What the last bytes of a file of another format tell; None for an unknown one."""
+    # ORC's last byte is the length of its postscript, which ends with the magic bytes.
+    if end[-4:-1] == b"ORC":
+        return "an ORC file"
+    return next((name for magic, name in _OTHER_MAGIC if end.endswith(magic)), None)
+
+
 @dataclass(frozen=True, slots=True)
 class Footer:
     """A parsed footer; :meth:`parse` has checked all that can be checked without the file."""
@@ -49,6 +66,11 @@ class Footer:
         Checked: magic, version, compression, and that schema block, index and footer follow each
         other inside the file. Not checked here: the bucket count, which the schema block repeats.
         """
+        if bytes(data[-4:]) != MAGIC and (other := _other_format(bytes(data[-6:]))):
+            raise CorruptFileError(
+                f"this is {other}, not a Mosaic file; `pymosaic convert` makes one of it",
+                structure="footer",
+            )
         if len(data) < FOOTER_SIZE:
             raise CorruptFileError(
                 f"the file is too short: {file_size} bytes, a Mosaic file has at least "

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pymosaic.errors import InvalidOptionError
+from pymosaic.errors import ColumnNotFoundError, InvalidOptionError
 from pymosaic.keywords import checked_keywords
+from pymosaic.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,9 +44,14 @@ def table_to_frame(
         raise InvalidOptionError(
             f"dtype_backend must be 'pyarrow', 'numpy_nullable' or None, got {dtype_backend!r}"
         )
+    levels = [] if index is None else [index] if isinstance(index, str) else list(index)
+    for name in levels:
+        if name not in table.column_names:
+            hint = did_you_mean(str(name), table.column_names)
+            raise ColumnNotFoundError(f"index: no column is named {name!r}{hint}")
     frame = table.to_pandas(**options)
-    if index is not None:
-        return frame.set_index([index] if isinstance(index, str) else list(index))
+    if levels:
+        return frame.set_index(levels)
     levels = sorted(
         (name for name in frame.columns if _UNNAMED_LEVEL.fullmatch(str(name))),
         key=lambda name: int(_UNNAMED_LEVEL.fullmatch(name)[1]),  # type: ignore[index]

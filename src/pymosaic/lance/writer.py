@@ -38,6 +38,7 @@ from pymosaic.pages.messages import BlobLayout, Layer, Layout, emit_layout
 from pymosaic.pages.nesting import FieldNode, build_node, leaf_names
 from pymosaic.pages.protobuf import emit
 from pymosaic.pages.write import write_page
+from pymosaic.suggestions import did_you_mean
 
 __all__ = ["write_table"]
 
@@ -137,7 +138,8 @@ class _Choices:
             known.update(leaf_names(node))
         for name in self._by_name:
             if name not in known:
-                raise InvalidOptionError(f"encodings: there is no column {name!r}")
+                hint = did_you_mean(name, sorted(known))
+                raise InvalidOptionError(f"encodings: there is no column {name!r}{hint}")
 
 
 def _prepared_schema(schema: pa.Schema, choices: _Choices) -> pa.Schema:
