@@ -132,8 +132,8 @@ class Claim:
         try:
             holder = json.loads(self._storage.read(entry.path))
             machine, process = holder["machine"], int(holder["process"])
-        except (FileNotFoundError, ValueError, TypeError, KeyError):
-            return False
+        except (OSError, ValueError, TypeError, KeyError):
+            return False  # it is being withdrawn, for which stores have many words
         if machine is None or machine != _machine() or process <= 0:
             return False
         try:

@@ -225,9 +225,13 @@ class _LocalStorage(Storage):
                         continue
                     if not item.is_symlink():
                         pending.append((path, outside, links))
-                    elif not _leads_back(item, target := os.path.realpath(item.path), links):
+                        continue
+                    way = (*links, os.path.realpath(os.path.dirname(item.path)))
+                    target = os.path.realpath(item.path)
+                    # A link to where the way to it has come through leads on for ever.
+                    if not any(_is_within(place, target) for place in way):
                         leaves = outside or not _is_within(target, base)
-                        pending.append((path, leaves, (*links, target)))
+                        pending.append((path, leaves, (*way, target)))
                     continue
                 with suppress(FileNotFoundError):
                     status = item.stat()
@@ -290,15 +294,6 @@ class _LocalStorage(Storage):
 
 def _is_within(path: str, directory: str) -> bool:
     return os.path.join(path, "").startswith(os.path.join(directory, ""))
-
-
-def _leads_back(item: os.DirEntry[str], target: str, links: tuple[str, ...]) -> bool:
-    """Whether a link leads to a directory that the way to it has come through, and so on for ever.
-
-    ``links`` are the real directories that the way began at, and went on from by links.
-    """
-    inner = os.path.realpath(os.path.dirname(item.path))
-    return _is_within(inner, target) or any(_is_within(link, target) for link in links)
 
 
 class _ArrowStorage(Storage):
