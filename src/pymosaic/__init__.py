@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pymosaic.dataset.scan_task import ScanTask
     from pymosaic.dataset.tune import Recommendation, tune
     from pymosaic.dataset.vacuum import VacuumReport, vacuum
+    from pymosaic.dataset.verification import verify
     from pymosaic.dataset.write import WrittenDataset, write_dataset
     from pymosaic.errors import (
         ClosedError,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
         RowGroupMetadata,
     )
     from pymosaic.file.reader import MosaicFile, read_metadata, read_schema, read_table
-    from pymosaic.file.verify.file import Finding, verify
+    from pymosaic.file.verify.file import Finding
     from pymosaic.file.writer import MosaicWriter, write_table
     from pymosaic.filters.text import FilterSyntaxError, parse_filter
     from pymosaic.interop.pandas import read_pandas
@@ -122,6 +123,7 @@ _MODULES = {
         "VacuumReport",
         "vacuum",
     ),
+    "dataset.verification": ("verify",),
     "dataset.write": (
         "WrittenDataset",
         "write_dataset",
@@ -161,10 +163,7 @@ _MODULES = {
     ),
     "report": ("write_report",),
     "arrow.statistics": ("ColumnStatistics",),
-    "file.verify.file": (
-        "Finding",
-        "verify",
-    ),
+    "file.verify.file": ("Finding",),
     "file.writer": (
         "MosaicWriter",
         "write_table",

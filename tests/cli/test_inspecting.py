@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import pymosaic
@@ -197,6 +199,19 @@ def test_errors_escape_names_too(run, files):
 def test_verify_finds_nothing_in_a_sound_file(run, small):
     result = run("verify", small, "--json")
     assert (result.code, result.json()["ok"], result.json()["findings"]) == (0, True, [])
+
+
+def test_verify_reports_files_of_a_dataset_that_are_not_there(run, tmp_path):
+    for value in range(2):
+        pymosaic.write_dataset(pa.table({"n": [value]}), tmp_path / "set", mode="append")
+    victim = Path(pymosaic.dataset(tmp_path / "set").files[0])
+    victim.unlink()
+    result = run("verify", tmp_path / "set", "--json")
+    assert result.code == 1
+    missing, sound = result.lines()
+    assert (missing["file"], missing["ok"]) == (str(victim), False)
+    assert "is not there" in missing["findings"][0]["message"]
+    assert sound["ok"]
 
 
 def test_verify_exits_with_1_when_it_finds_damage(run, small, tmp_path):

@@ -278,7 +278,7 @@ def place_of(store: str) -> Iterator[Place]:
     from tests.object_store.conftest import KEY
     from tests.object_store.server import ObjectStore
 
-    server = ObjectStore()
+    server = ObjectStore(one_at_a_time=True)
     try:
         client = boto3.client("s3", endpoint_url=f"http://127.0.0.1:{server.port}", **KEY)
         client.create_bucket(Bucket="stress")

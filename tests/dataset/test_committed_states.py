@@ -261,6 +261,8 @@ class TestVanishedFiles:
             append(tmp_path, value)
         victim = Path(pymosaic.dataset(tmp_path).files[1])
         victim.unlink()
+        [finding] = pymosaic.verify(tmp_path)
+        assert (finding.severity, finding.structure) == ("error", str(victim))
         for use in (numbers, pymosaic.compact, lambda base: append(base, 3)):
             with pytest.raises(pymosaic.DatasetError, match=victim.name):
                 use(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -36,9 +37,14 @@ class _SilentHandler(WSGIRequestHandler):
 
 
 class ObjectStore:
-    """The server, on a port that was free; every request is logged when it arrives."""
+    """The server, on a port that was free; every request is logged when it arrives.
 
-    def __init__(self) -> None:
+    A listing of this server fails if an object is deleted meanwhile. With ``one_at_a_time`` it
+    answers one request after the other, as clients that do everything at once need it.
+    """
+
+    def __init__(self, *, one_at_a_time: bool = False) -> None:
+        self._turn = threading.Lock() if one_at_a_time else contextlib.nullcontext()
         self._application = DomainDispatcherApplication(create_backend_app)
         self._lock = threading.Lock()
         self._requests: list[Request] = []
@@ -58,7 +64,8 @@ class ObjectStore:
         )
         with self._lock:
             self._requests.append(request)
-        answer: Iterable[bytes] = self._application(environment, start)
+        with self._turn:
+            answer: Iterable[bytes] = self._application(environment, start)
         return answer
 
     @property

@@ -37,14 +37,20 @@ class InputFile:
             yield file
 
 
-def mosaic_files(sources: list[str]) -> list[InputFile]:
-    """The Mosaic files named by the arguments, sorted by path."""
+def mosaic_files(sources: list[str], missing: list[str] | None = None) -> list[InputFile]:
+    """The Mosaic files named by the arguments, in the order of their rows.
+
+    Files that a dataset's records list and that are not there are an error, unless there is a list
+    that takes them.
+    """
     if len(sources) == 1 and os.path.isfile(sources[0]):
         return [InputFile(sources[0], None)]
     from pymosaic.dataset.discovery import discover
 
-    found = discover(list(sources), None, False)
-    if not found.files:
+    found = discover(list(sources), None, False, allow_missing=missing is not None)
+    if missing is not None:
+        missing += found.missing
+    if not found.files and not found.missing:
         raise DatasetError(f"{found.base} has no Mosaic files")
     return [InputFile(file.path, found.filesystem) for file in found.files]
 

@@ -50,14 +50,17 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What was found: files, the file system that they are in, and their base."""
+    """What was found: files, their file system and base, and files that should be there."""
 
     files: tuple[DataFile, ...]
     filesystem: Any
     base: str
+    missing: tuple[str, ...] = ()
 
 
-def discover(source: DatasetSource, filesystem: object, hive: bool) -> Discovery:
+def discover(
+    source: DatasetSource, filesystem: object, hive: bool, *, allow_missing: bool = False
+) -> Discovery:
     """Find the files that ``source`` means; each appears once, in the order of their rows.
 
     Raises
@@ -66,7 +69,10 @@ def discover(source: DatasetSource, filesystem: object, hive: bool) -> Discovery
         If a path does not exist.
     InvalidOptionError
         If entries of a list lie in different file systems.
+    DatasetError
+        If files that records list are not there, unless that is allowed.
     """
+    missing: list[str] | None = [] if allow_missing else None
     entries = _check_source(source)
     found: dict[str, DataFile] = {}
     locations = [resolve_location(entry, filesystem) for entry in entries]
@@ -76,10 +82,11 @@ def discover(source: DatasetSource, filesystem: object, hive: bool) -> Discovery
             raise InvalidOptionError(
                 f"source: {first.name} and {location.name} lie in different file systems"
             )
-        for file in _find(location, hive):
+        for file in _find(location, hive, missing):
             found.setdefault(file.path, file)
     base = _common_base([location.path for location in locations])
-    return Discovery(tuple(found.values()), first.filesystem, base.rstrip("/") or base)
+    base = base.rstrip("/") or base
+    return Discovery(tuple(found.values()), first.filesystem, base, tuple(missing or ()))
 
 
 def _common_base(paths: list[str]) -> str:
@@ -103,19 +110,20 @@ def _check_source(source: DatasetSource) -> list[str | os.PathLike[str]]:
     )
 
 
-def _find(location: Location, hive: bool) -> list[DataFile]:
+def _find(location: Location, hive: bool, missing: list[str] | None) -> list[DataFile]:
+    """The files of one entry; those that are not there, if they may, go to ``missing``."""
     if location.filesystem is None:
         if os.path.isdir(location.path):
-            return _list_directory(location, location.path, hive)
+            return _list_directory(location, location.path, hive, missing)
         if os.path.lexists(location.path):
             return [_single(location.path, hive)]
     wildcard = _WILDCARD.search(location.path)
     if wildcard is not None:
-        return _list_matches(location, location.path, wildcard.start(), hive)
+        return _list_matches(location, location.path, wildcard.start(), hive, missing)
     if location.filesystem is not None:
         if location.path.endswith(".mosaic") and _is_file(location):
             return [_single(location.path, hive)]
-        files = _list_directory(location, location.path, hive)
+        files = _list_directory(location, location.path, hive, missing)
         if files or not _is_file(location):
             return files
         return [_single(location.path, hive)]
@@ -138,7 +146,9 @@ def _single(path: str, hive: bool) -> DataFile:
     return DataFile(path, None, split_partition(directories))
 
 
-def _list_directory(location: Location, directory: str, hive: bool) -> list[DataFile]:
+def _list_directory(
+    location: Location, directory: str, hive: bool, missing: list[str] | None
+) -> list[DataFile]:
     storage = open_storage(directory, location.filesystem)
     return [
         DataFile(
@@ -146,22 +156,24 @@ def _list_directory(location: Location, directory: str, hive: bool) -> list[Data
             size,
             split_partition(path.split("/")[:-1]) if hive else (),
         )
-        for path, size in _visible(storage, location.filesystem)
+        for path, size in _visible(storage, location.filesystem, missing)
     ]
 
 
-def _visible(storage: Storage, filesystem: Any) -> list[tuple[str, int]]:
+def _visible(storage: Storage, filesystem: Any, missing: list[str] | None) -> list[tuple[str, int]]:
     """The files below a directory that are part of a dataset, in the order of their rows.
 
     A partition's directory lies inside a dataset whose job records are further up.
     """
     outer = _dataset_above(storage, filesystem)
-    if outer is None:
-        return [(entry.path, entry.size) for entry in visible_files(storage).files]
-    prefix = storage.base[len(outer.base.rstrip("/")) + 1 :] + "/"
+    prefix = "" if outer is None else f"{storage.base[len(outer.base.rstrip('/')) + 1 :]}/"
+    place = storage if outer is None else outer
+    snapshot = visible_files(place, allow_missing=missing is not None)
+    if missing is not None:
+        missing += [place.full_path(path) for path in snapshot.missing if path.startswith(prefix)]
     return [
         (entry.path[len(prefix) :], entry.size)
-        for entry in visible_files(outer).files
+        for entry in snapshot.files
         if entry.path.startswith(prefix)
     ]
 
@@ -189,12 +201,14 @@ def _has_records(directory: str) -> bool:
     return os.path.isdir(os.path.join(directory, RECORDS_DIRECTORY))
 
 
-def _list_matches(location: Location, pattern: str, wildcard: int, hive: bool) -> list[DataFile]:
+def _list_matches(
+    location: Location, pattern: str, wildcard: int, hive: bool, missing: list[str] | None
+) -> list[DataFile]:
     directory = pattern[: pattern.rfind("/", 0, wildcard) + 1]
     matches = _translate(pattern[len(directory) :]).fullmatch
     storage = open_storage(directory or ".", location.filesystem)
     files = []
-    for path, size in _visible(storage, location.filesystem):
+    for path, size in _visible(storage, location.filesystem, missing):
         if matches(path):
             full = directory + path
             files.append(DataFile(full, size, _single(full, hive).partition))

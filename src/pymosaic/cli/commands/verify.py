@@ -46,10 +46,18 @@ def command(
     """
     from pymosaic.cli.inputs import mosaic_files
     from pymosaic.cli.progress import progress_bar
+    from pymosaic.dataset.verification import missing_file
     from pymosaic.file.verify.file import verify
 
     sound = True
-    for source in mosaic_files(files):
+    missing: list[str] = []
+    sources = mosaic_files(files, missing)
+    for path in missing:
+        sound = False
+        facts = {"file": path, "ok": False}
+        rows = _rows([missing_file(path)])
+        output.document(Document(f"{path}: missing", facts, "findings", _FIELDS, rows))
+    for source in sources:
         with progress_bar(source.path) as progress:
             findings = verify(
                 source.path, deep=not quick, progress=progress, filesystem=source.filesystem
