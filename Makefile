@@ -97,7 +97,7 @@ kill: $(installed) ## Kill and interrupt writers at random moments (KILL_ARGS="-
 
 .PHONY: stress
 stress: $(installed) ## Read, append, compact, overwrite and vacuum one dataset at once (STRESS_ARGS="--minutes 1")
-	$(bin)/python -m tests.dataset.stress $(STRESS_ARGS)
+	$(bin)/python -m tests.datasets.stress $(STRESS_ARGS)
 
 .PHONY: load
 load: $(installed) ## Write and read 5 GB in bounded memory, open files thousands of times, start workers

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from tests.dataset.building import Reads
+from tests.datasets.building import Reads
 
 
 @pytest.fixture

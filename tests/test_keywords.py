@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import pymosaic
-from pymosaic.dataset.arrow_dataset import ArrowDataset
+from pymosaic.datasets.arrow_dataset import ArrowDataset
 
 TABLE = pa.table({"a": [1, 2, 3, 4], "b": ["w", "x", "y", "z"]})
 LATER = [("a", ">", 2)]

@@ -10,7 +10,7 @@ import pytest
 
 from pymosaic import InvalidOptionError
 from pymosaic.cli import writer_options
-from pymosaic.dataset.options import CompactionOptions, DatasetOptions
+from pymosaic.datasets.options import CompactionOptions, DatasetOptions
 from pymosaic.file.options import WriterOptions
 from pymosaic.file.writer import check_writable
 from pymosaic.option_text import (

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pymosaic.arrow.statistics import ColumnStatistics
-    from pymosaic.dataset.compact import CompactionReport, compact
-    from pymosaic.dataset.dataset import Dataset, dataset
-    from pymosaic.dataset.merge import MergeReport, merge
-    from pymosaic.dataset.plan import Piece, ScanPlan
-    from pymosaic.dataset.scan import Scan
-    from pymosaic.dataset.scan_task import ScanTask
-    from pymosaic.dataset.tune import Recommendation, tune
-    from pymosaic.dataset.vacuum import VacuumReport, vacuum
-    from pymosaic.dataset.verification import verify
-    from pymosaic.dataset.write import WrittenDataset, write_dataset
+    from pymosaic.datasets.compact import CompactionReport, compact
+    from pymosaic.datasets.dataset import Dataset, dataset
+    from pymosaic.datasets.merge import MergeReport, merge
+    from pymosaic.datasets.plan import Piece, ScanPlan
+    from pymosaic.datasets.scan import Scan
+    from pymosaic.datasets.scan_task import ScanTask
+    from pymosaic.datasets.tune import Recommendation, tune
+    from pymosaic.datasets.vacuum import VacuumReport, vacuum
+    from pymosaic.datasets.verification import verify
+    from pymosaic.datasets.write import WrittenDataset, write_dataset
     from pymosaic.errors import (
         ClosedError,
         ColumnNotFoundError,
@@ -100,31 +100,34 @@ __all__ = [
 # Where each name is from. A module is imported when one of its names is first asked for, so that
 # what needs neither pyarrow nor numpy (the command line's help) does not wait for them.
 _MODULES = {
-    "dataset.compact": (
+    "datasets.compact": (
         "CompactionReport",
         "compact",
     ),
-    "dataset.dataset": ("Dataset",),
-    "dataset.merge": (
+    "datasets.dataset": (
+        "Dataset",
+        "dataset",
+    ),
+    "datasets.merge": (
         "MergeReport",
         "merge",
     ),
-    "dataset.plan": (
+    "datasets.plan": (
         "Piece",
         "ScanPlan",
     ),
-    "dataset.scan": ("Scan",),
-    "dataset.scan_task": ("ScanTask",),
-    "dataset.tune": (
+    "datasets.scan": ("Scan",),
+    "datasets.scan_task": ("ScanTask",),
+    "datasets.tune": (
         "Recommendation",
         "tune",
     ),
-    "dataset.vacuum": (
+    "datasets.vacuum": (
         "VacuumReport",
         "vacuum",
     ),
-    "dataset.verification": ("verify",),
-    "dataset.write": (
+    "datasets.verification": ("verify",),
+    "datasets.write": (
         "WrittenDataset",
         "write_dataset",
     ),
@@ -179,9 +182,6 @@ if not TYPE_CHECKING:
         value: object
         if name in _HOMES:
             value = getattr(import_module(_HOMES[name]), name)
-        elif name == "dataset":
-            # The package is the function: it can be called.
-            value = import_module("pymosaic.dataset")
         elif name == "__version__":
             from importlib.metadata import version
 

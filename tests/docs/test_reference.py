@@ -17,7 +17,7 @@ NAMES = re.findall(r"^::: (\S+)$", PAGE.read_text(encoding="utf-8"), re.MULTILIN
 
 def test_every_public_name_is_in_the_api_page() -> None:
     listed = set(
-        re.findall(r"^::: pymosaic(?:\.dataset\.dataset)?\.(\w+)$", PAGE.read_text(), re.M)
+        re.findall(r"^::: pymosaic(?:\.datasets\.dataset)?\.(\w+)$", PAGE.read_text(), re.M)
     )
     assert listed == set(pymosaic.__all__) - {"__version__"}
 

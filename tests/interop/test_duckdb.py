@@ -16,7 +16,7 @@ import pyarrow.dataset
 import pytest
 
 import pymosaic
-from tests.dataset.building import Reads, bucket_range, write_files, write_row_groups
+from tests.datasets.building import Reads, bucket_range, write_files, write_row_groups
 from tests.writing import written
 
 VALUES = """

@@ -13,7 +13,7 @@ import pytest
 from pandas.testing import assert_frame_equal, assert_index_equal
 
 import pymosaic
-from tests.dataset.building import Reads, bucket_range
+from tests.datasets.building import Reads, bucket_range
 from tests.writing import written
 
 

@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 
 import pymosaic
 from pymosaic.interop.polars import _without_hints
-from tests.dataset.building import Reads, bucket_range, write_files, write_row_groups
+from tests.datasets.building import Reads, bucket_range, write_files, write_row_groups
 from tests.writing import written
 
 FRAME = pl.DataFrame(

@@ -15,9 +15,9 @@ import pytest
 from pyarrow import fs
 
 import pymosaic
-from pymosaic.dataset.commit import WriteJob
-from pymosaic.dataset.snapshot import take_snapshot
-from pymosaic.dataset.storage import open_storage
+from pymosaic.datasets.commit import WriteJob
+from pymosaic.datasets.snapshot import take_snapshot
+from pymosaic.datasets.storage import open_storage
 from tests.object_store.conftest import arrow_filesystem
 from tests.object_store.dying import Dying
 from tests.object_store.server import ObjectStore

@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 
 import pymosaic
 import pymosaic.spark
-from pymosaic.dataset.commit import WriteJob
+from pymosaic.datasets.commit import WriteJob
 
 
 def data_files(base: Path) -> list[str]:

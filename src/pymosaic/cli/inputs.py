@@ -45,7 +45,7 @@ def mosaic_files(sources: list[str], missing: list[str] | None = None) -> list[I
     """
     if len(sources) == 1 and os.path.isfile(sources[0]):
         return [InputFile(sources[0], None)]
-    from pymosaic.dataset.discovery import discover
+    from pymosaic.datasets.discovery import discover
 
     found = discover(list(sources), None, False, allow_missing=missing is not None)
     if missing is not None:

@@ -16,8 +16,8 @@ from pymosaic.cli.formats.base import TableReader, batch_rows
 from pymosaic.cli.inputs import select_names
 from pymosaic.cli.output import Output
 from pymosaic.closing import Closing
-from pymosaic.dataset.dataset import Dataset
-from pymosaic.dataset.plan import Piece
+from pymosaic.datasets.dataset import Dataset
+from pymosaic.datasets.plan import Piece
 from pymosaic.errors import InvalidOptionError
 from pymosaic.file.reader import MosaicFile
 from pymosaic.filters.row_filter import Filter

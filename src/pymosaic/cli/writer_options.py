@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from pymosaic.dataset.options import CompactionOptions, DatasetOptions
+from pymosaic.datasets.options import CompactionOptions, DatasetOptions
 from pymosaic.errors import InvalidOptionError
 from pymosaic.file.options import WriterOptions
 from pymosaic.option_text import SIZE, options_of

@@ -18,8 +18,8 @@ from pymosaic.suggestions import did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pymosaic.dataset.dataset import Dataset
-    from pymosaic.dataset.discovery import DatasetSource
+    from pymosaic.datasets.dataset import Dataset
+    from pymosaic.datasets.discovery import DatasetSource
     from pymosaic.limits import Limits
 
 __all__ = ["read_pandas", "table_to_frame"]
@@ -125,7 +125,7 @@ def read_pandas(
     2000   3.0
     2001  <NA>
     """
-    from pymosaic.dataset.dataset import Dataset, dataset
+    from pymosaic.datasets.dataset import Dataset, dataset
 
     if not isinstance(source, Dataset):
         source = dataset(source, filesystem=filesystem, limits=limits)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pymosaic.dataset.dataset import Dataset, dataset
-from pymosaic.dataset.discovery import DatasetSource
+from pymosaic.datasets.dataset import Dataset, dataset
+from pymosaic.datasets.discovery import DatasetSource
 from pymosaic.filters.conditions import UNKNOWN, AllOf, AnyOf, Condition, compare, to_filter
 from pymosaic.filters.literals import is_null
 from pymosaic.filters.operators import mirrored

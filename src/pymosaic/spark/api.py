@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from pymosaic.dataset.modes import WriteMode
+from pymosaic.datasets.modes import WriteMode
 from pymosaic.errors import InvalidOptionError
 from pymosaic.spark.options import MODE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from pymosaic.dataset.vacuum import VacuumReport
+    from pymosaic.datasets.vacuum import VacuumReport
 
 __all__ = ["check_mode", "option_text", "read", "vacuum", "write"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pymosaic.dataset.options import DatasetOptions
+from pymosaic.datasets.options import DatasetOptions
 from pymosaic.errors import InvalidOptionError
 from pymosaic.file.options import WriterOptions
 from pymosaic.option_text import BOOLEAN, NAMES, SIZE, TEXT, TextForm, options_of

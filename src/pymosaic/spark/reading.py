@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from pymosaic.dataset.discovery import discover
-from pymosaic.dataset.plan import Piece
-from pymosaic.dataset.scan_task import ScanTask
+from pymosaic.datasets.discovery import discover
+from pymosaic.datasets.plan import Piece
+from pymosaic.datasets.scan_task import ScanTask
 from pymosaic.spark.options import SourceOptions
 from pymosaic.spark.predicates import decode_filters, narrowed, translate
 from pymosaic.spark.storage import locate
@@ -23,7 +23,7 @@ from pymosaic.spark.types import arrow_schema, spark_type
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-    from pymosaic.dataset.dataset import Dataset
+    from pymosaic.datasets.dataset import Dataset
 
 __all__ = ["BatchReader", "MosaicReader", "Split", "open_relation", "start_worker"]
 
@@ -46,7 +46,7 @@ class Split(InputPartition):
 def open_relation(options: SourceOptions) -> Dataset:
     """Open the dataset that the options name."""
     # It imports pandas, through Arrow: tasks do without.
-    from pymosaic.dataset.dataset import Dataset
+    from pymosaic.datasets.dataset import Dataset
 
     locations, filesystem = locate(options.locations, options.storage)
     dataset = Dataset(

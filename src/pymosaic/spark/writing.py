@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from pymosaic.dataset.commit import StagedFile, WriteJob
-from pymosaic.dataset.options import DATASET_OPTIONS, DatasetOptions
-from pymosaic.dataset.partitioning import split_partition
-from pymosaic.dataset.rolling import PartitionedWriter, file_schema
-from pymosaic.dataset.snapshot import take_snapshot
-from pymosaic.dataset.splitting import partition_directory
-from pymosaic.dataset.storage import Storage, open_storage
+from pymosaic.datasets.commit import StagedFile, WriteJob
+from pymosaic.datasets.options import DATASET_OPTIONS, DatasetOptions
+from pymosaic.datasets.partitioning import split_partition
+from pymosaic.datasets.rolling import PartitionedWriter, file_schema
+from pymosaic.datasets.snapshot import take_snapshot
+from pymosaic.datasets.splitting import partition_directory
+from pymosaic.datasets.storage import Storage, open_storage
 from pymosaic.errors import InvalidOptionError
 from pymosaic.spark.options import SourceOptions
 from pymosaic.spark.storage import locate

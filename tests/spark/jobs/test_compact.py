@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
-from pymosaic.dataset.compact import plan_compaction
+from pymosaic.datasets.compact import plan_compaction
 from pymosaic.spark.jobs import compact
 
 TABLE = pa.table({"n": range(40), "text": [f"row {x}" for x in range(40)]})

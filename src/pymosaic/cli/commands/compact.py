@@ -47,7 +47,7 @@ def command(
     """
     from pymosaic.cli.progress import progress_bar
     from pymosaic.cli.text import count
-    from pymosaic.dataset.compact import compact
+    from pymosaic.datasets.compact import compact
     from pymosaic.sizes import format_size
 
     options = writer_options(

@@ -45,7 +45,7 @@ def command(
     from pymosaic.cli.progress import progress_bar
     from pymosaic.cli.targets import check_target, split_target, target_bytes
     from pymosaic.cli.text import count
-    from pymosaic.dataset.merge import merge
+    from pymosaic.datasets.merge import merge
     from pymosaic.io import open_sink
     from pymosaic.sizes import format_size
 

@@ -12,7 +12,7 @@ from pymosaic.cli.output import Cell, Document, Field, Output
 from pymosaic.cli.writer_options import parse_bytes
 
 if TYPE_CHECKING:
-    from pymosaic.dataset.tune import Recommendation
+    from pymosaic.datasets.tune import Recommendation
 
 __all__ = ["EXAMPLES", "USAGE", "command"]
 
@@ -73,7 +73,7 @@ def command(
     """
     from pymosaic.cli.progress import progress_bar
     from pymosaic.cli.rows import open_rows
-    from pymosaic.dataset.tune import tune
+    from pymosaic.datasets.tune import tune
     from pymosaic.errors import InvalidOptionError
 
     if storage not in _STORAGE:

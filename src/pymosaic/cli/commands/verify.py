@@ -46,7 +46,7 @@ def command(
     """
     from pymosaic.cli.inputs import mosaic_files
     from pymosaic.cli.progress import progress_bar
-    from pymosaic.dataset.verification import missing_file
+    from pymosaic.datasets.verification import missing_file
     from pymosaic.file.verify.file import verify
 
     sound = True

@@ -6,11 +6,11 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pymosaic.dataset.commit import WriteJob
-from pymosaic.dataset.compact import compact_group, plan_compaction
-from pymosaic.dataset.options import MIN_ROW_GROUP_BYTES, TARGET_FILE_BYTES
-from pymosaic.dataset.rolling import WrittenFile
-from pymosaic.dataset.storage import Storage, open_storage
+from pymosaic.datasets.commit import WriteJob
+from pymosaic.datasets.compact import compact_group, plan_compaction
+from pymosaic.datasets.options import MIN_ROW_GROUP_BYTES, TARGET_FILE_BYTES
+from pymosaic.datasets.rolling import WrittenFile
+from pymosaic.datasets.storage import Storage, open_storage
 from pymosaic.errors import CommitConflictError
 from pymosaic.file.reader import MosaicFile
 from pymosaic.progress import Progress
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from pymosaic.dataset.compaction_plan import CompactionGroup
+    from pymosaic.datasets.compaction_plan import CompactionGroup
 
 __all__ = ["CompactReport", "compact"]
 

@@ -166,8 +166,8 @@ def _write_otherwise(
 
 
 def _sizes(target: str) -> dict[str, int]:
-    from pymosaic.dataset.records import is_hidden
-    from pymosaic.dataset.storage import open_storage
+    from pymosaic.datasets.records import is_hidden
+    from pymosaic.datasets.storage import open_storage
     from pymosaic.spark.storage import locate
 
     [base], filesystem = locate([target], {})

@@ -71,8 +71,8 @@ def guess_format(path: str) -> str:
     """The format that an extension tells, of a path or of the files in a directory."""
     found = _extension_format(path)
     if found is None:
-        from pymosaic.dataset.records import is_hidden
-        from pymosaic.dataset.storage import open_storage
+        from pymosaic.datasets.records import is_hidden
+        from pymosaic.datasets.storage import open_storage
         from pymosaic.spark.storage import locate
 
         [base], filesystem = locate([path], {})

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pymosaic.dataset.dataset import Dataset
+from pymosaic.datasets.dataset import Dataset
 from pymosaic.errors import InvalidOptionError
 from pymosaic.file.reader import MosaicFile
 from pymosaic.file.writer import write_table
@@ -30,8 +30,8 @@ from pymosaic.spark.storage import locate
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pymosaic.dataset.plan import Piece
-    from pymosaic.dataset.scan_task import ScanTask
+    from pymosaic.datasets.plan import Piece
+    from pymosaic.datasets.scan_task import ScanTask
 
 __all__ = ["PROFILE_SCHEMA", "ProfileReport", "profile"]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pymosaic.dataset.dataset import Dataset
-from pymosaic.dataset.snapshot import take_snapshot
-from pymosaic.dataset.storage import Entry, Storage, open_storage
+from pymosaic.datasets.dataset import Dataset
+from pymosaic.datasets.snapshot import take_snapshot
+from pymosaic.datasets.storage import Entry, Storage, open_storage
 from pymosaic.errors import DatasetError
 from pymosaic.file.reader import MosaicFile
 from pymosaic.file.verify.file import Finding

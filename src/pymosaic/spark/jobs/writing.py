@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
-from pymosaic.dataset.records import job_of
-from pymosaic.dataset.snapshot import take_snapshot
+from pymosaic.datasets.records import job_of
+from pymosaic.datasets.snapshot import take_snapshot
 from pymosaic.spark.api import check_mode, option_text
 from pymosaic.spark.jobs.tasks import Watch, collect
 from pymosaic.spark.options import MODE, SourceOptions

@@ -171,7 +171,7 @@ class Job:
         finally:
             spark.stop()
         if self._given["report"] is not None:
-            from pymosaic.dataset.storage import open_storage
+            from pymosaic.datasets.storage import open_storage
 
             directory, _, file_name = self._given["report"].rpartition("/")
             open_storage(directory or ".").write(file_name, f"{report.to_json()}\n".encode())

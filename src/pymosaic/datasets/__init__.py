@@ -1,0 +1,1 @@
+"""Directories of Mosaic files: reading them as one table, writing and keeping them."""

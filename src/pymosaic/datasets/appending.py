@@ -1,0 +1,153 @@
+"""What may be added to a dataset: rows with its partition keys, of types that unite with its own.
+
+The columns that are there are those of all files, and to know them all is to read the end of every
+file. Mostly that is not needed: where one file has every column of the new data, with the same
+types, whatever was readable stays so. The newest files are asked for that first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+import pyarrow as pa
+
+from pymosaic.datasets.discovery import DataFile
+from pymosaic.datasets.heads import HeadStore
+from pymosaic.datasets.partitioning import split_partition
+from pymosaic.datasets.schema_union import unite
+from pymosaic.datasets.snapshot import take_snapshot
+from pymosaic.datasets.splitting import check_partition_columns
+from pymosaic.datasets.storage import Entry, Storage
+from pymosaic.errors import InvalidDataError, InvalidOptionError
+from pymosaic.file.open_file import FileHead
+from pymosaic.file.row_group_reader import Selection
+from pymosaic.kernels.arrow_source import catalog_from_arrow
+from pymosaic.kernels.catalog import Catalog
+from pymosaic.kernels.column_union import ColumnUnion
+from pymosaic.limits import Limits
+from pymosaic.suggestions import did_you_mean
+
+__all__ = ["check_appendable"]
+
+_NEWEST_FILES = 8
+_ATTEMPTS = 5
+_NEW = "the data to append"
+_ADVICE = "cast it before appending, or leave the column out"
+
+
+def check_appendable(
+    storage: Storage, schema: pa.Schema, partition_by: Sequence[str] | None = None
+) -> tuple[str, ...]:
+    """Refuse data that could not be read together with what a dataset holds.
+
+    Jobs that run at the same time do not see each other's columns.
+
+    Parameters
+    ----------
+    storage : Storage
+        The dataset's directory; it may be empty, or not exist.
+    schema : pyarrow.Schema
+        Of the data, key columns included.
+    partition_by : sequence of str, optional
+        The keys that the caller wants; None stands for those that the dataset has.
+
+    Returns
+    -------
+    tuple of str
+        The keys to write with.
+
+    Raises
+    ------
+    InvalidOptionError
+        If the dataset has other keys than ``partition_by``.
+    InvalidDataError
+        If the data lacks one of the dataset's keys.
+    DatasetError
+        If a column has a type that does not unite with that of the dataset's files; the message
+        names the column, both types, and a file.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic
+    >>> from pymosaic.datasets.storage import open_storage
+    >>> table = pa.table({"day": [1, 2], "n": [5, 6]})
+    >>> files = pymosaic.write_dataset(table, "daily", partition_by="day").files
+    >>> check_appendable(open_storage("daily"), table.schema)
+    ('day',)
+    >>> check_appendable(open_storage("daily"), pa.schema({"day": pa.int64(), "n": pa.string()}))
+    Traceback (most recent call last):
+    ...
+    pymosaic.errors.DatasetError: column 'n' is int64 in daily/day=... and string in the data...
+    """
+    for attempt in range(_ATTEMPTS):
+        files = take_snapshot(storage).files
+        if not files:
+            return tuple(partition_by or ())
+        keys = _keys_of_dataset(storage, files[0], schema, partition_by)
+        try:
+            _check_types(storage, files, check_partition_columns(schema, keys))
+            break
+        except FileNotFoundError:
+            # Replaced since they were listed: another listing shows the files that did.
+            if attempt == _ATTEMPTS - 1:
+                raise
+    return keys
+
+
+def _keys_of_dataset(
+    storage: Storage, file: Entry, schema: pa.Schema, wanted: Sequence[str] | None
+) -> tuple[str, ...]:
+    """The keys that the dataset has, which any of its files tells."""
+    present = tuple(key for key, _ in split_partition(file.path.split("/")[:-1]))
+    if wanted is not None and tuple(wanted) != present:
+        raise InvalidOptionError(
+            f"partition_by is {list(wanted)}, but {storage.name} is partitioned by {list(present)}"
+        )
+    if missing := [key for key in present if schema.get_field_index(key) < 0]:
+        raise InvalidDataError(
+            f"{storage.name} is partitioned by {list(present)}, but the data has no column "
+            f"{missing[0]!r}{did_you_mean(missing[0], schema.names)}"
+        )
+    return present
+
+
+def _check_types(storage: Storage, files: Sequence[Entry], schema: pa.Schema) -> None:
+    new = catalog_from_arrow(schema, 1)
+    newest_first = sorted(files, key=lambda file: (file.modified or 0.0, file.path), reverse=True)
+    catalogs = _catalogs(storage, newest_first)
+    looked_at: list[tuple[str, Catalog]] = []
+    for path, catalog in islice(catalogs, _NEWEST_FILES):
+        if _has_columns(catalog, new):
+            return
+        looked_at.append((path, catalog))
+
+    def everything() -> Iterator[tuple[str, Catalog]]:
+        yield from looked_at
+        yield from catalogs
+        yield _NEW, new
+
+    unite(everything(), _ADVICE)
+
+
+def _catalogs(storage: Storage, files: Sequence[Entry]) -> Iterator[tuple[str, Catalog]]:
+    store = HeadStore(storage.filesystem, Limits(), max_bytes=0)
+    wanted = (DataFile(storage.full_path(file.path), file.size, ()) for file in files)
+    for file, head in store.load(wanted):
+        if not isinstance(head, FileHead):
+            raise head
+        yield file.path, head.catalog
+
+
+def _has_columns(catalog: Catalog, new: Catalog) -> bool:
+    """Whether a file has all of some columns, with the same types."""
+    union = ColumnUnion()
+    union.extend(catalog)
+    if len(union.find_new(new)):
+        return False
+    _, positions = union.compare(new)
+    # They may differ in being nullable, which any two types unite in.
+    fields = Selection(new, positions).import_schema()
+    known = Selection(catalog, np.asarray(catalog.find_many(fields.names))).import_schema()
+    return bool(fields.types == known.types)

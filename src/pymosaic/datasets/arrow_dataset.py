@@ -1,0 +1,303 @@
+"""What makes a dataset a ``pyarrow.dataset.Dataset`` to those who look for one.
+
+DuckDB (``SELECT … FROM variable``) and others ask an Arrow dataset for ``schema`` and for a
+``scanner`` of some columns and a filter. The class of pyarrow has a C++ dataset behind it, which
+pyarrow's own functions may reach for: here an empty one, whose only column says what to do.
+"""
+
+from __future__ import annotations
+
+import abc
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NoReturn
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+
+from pymosaic.errors import ColumnNotFoundError, InvalidOptionError, UnsupportedFeatureError
+from pymosaic.filters.arrow_expressions import push_down
+from pymosaic.keywords import checked_keywords
+from pymosaic.suggestions import did_you_mean, quote
+
+if TYPE_CHECKING:
+    from pymosaic.datasets.scan import Scan
+
+__all__ = ["ArrowDataset", "Scanner"]
+
+_BATCH_ROWS = 131_072
+_NO_MATCH = re.compile(r"No match for FieldRef\.Name\((.*)\) in ", re.DOTALL)
+_NOTICE = pa.table({"a pymosaic.Dataset: use its scan(), scanner() or to_table()": pa.nulls(0)})
+
+
+class Scanner:
+    """What ``pyarrow.dataset.Scanner`` is to a dataset of Arrow's; can be read again and again.
+
+    pyarrow's own class, made of a stream, would read that far ahead of a consumer who pauses.
+    """
+
+    def __init__(
+        self,
+        dataset: ArrowDataset,
+        columns: list[str] | None,
+        wanted: object,
+        batch_size: int,
+        use_threads: bool,
+    ) -> None:
+        self._dataset = dataset
+        self._arguments = (columns, wanted, batch_size, use_threads)
+        self.projected_schema: pa.Schema = self.to_reader().schema
+
+    @property
+    def dataset_schema(self) -> pa.Schema:
+        """The schema of the dataset."""
+        return self._dataset.schema
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """A stream of batches; nothing is read before the first is asked for."""
+        return self._dataset._reader(*self._arguments)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The batches."""
+        return iter(self.to_reader())
+
+    def to_table(self) -> pa.Table:
+        """Everything at once."""
+        return self.to_reader().read_all()
+
+
+class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
+    """The methods of ``pyarrow.dataset.Dataset``, all of them, on top of :meth:`scan`."""
+
+    def __init__(self) -> None:
+        super().__init__(_NOTICE)
+
+    @abc.abstractmethod
+    def scan(
+        self, columns: Iterable[str] | None = None, filters: object = None, limit: int | None = None
+    ) -> Scan:
+        """Choose columns and rows."""
+
+    @checked_keywords()
+    def scanner(
+        self,
+        columns: list[str] | None = None,
+        filter: object = None,
+        batch_size: int = _BATCH_ROWS,
+        batch_readahead: int | None = None,
+        fragment_readahead: int | None = None,
+        fragment_scan_options: object = None,
+        use_threads: bool = True,
+        cache_metadata: bool = True,
+        memory_pool: object = None,
+        *,
+        filters: object = None,
+    ) -> Scanner:
+        """Columns and rows as those ask for them who read Arrow datasets.
+
+        Parameters
+        ----------
+        columns : list of str, optional
+            Names; patterns as well.
+        filter : pyarrow.compute.Expression, or filters as in :meth:`scan`, optional
+            Rows to keep. What of an expression filters can say prunes files and row groups and is
+            tested before other columns are read; the rest is tested after.
+        batch_size : int
+            Rows in a batch, at most.
+        batch_readahead, fragment_readahead, fragment_scan_options, cache_metadata, memory_pool
+            Those of pyarrow, for files of Arrow's own: they change nothing here.
+        use_threads : bool
+            Read ahead, and decode on several threads.
+        filters : object, optional
+            The same as ``filter``, by the name that it has in :meth:`scan`.
+        """
+        return Scanner(self, columns, _one_filter(filter, filters), batch_size, use_threads)
+
+    def _reader(
+        self,
+        columns: list[str] | None,
+        wanted: object,
+        batch_size: int = _BATCH_ROWS,
+        use_threads: bool = True,
+        limit: int | None = None,
+    ) -> pa.RecordBatchReader:
+        if isinstance(columns, dict):
+            raise UnsupportedFeatureError(
+                "columns must be a list of names: compute columns after reading"
+            )
+        scan, rest = self._narrow(columns, wanted, limit)
+        batches = scan.to_batches(batch_size, use_threads)
+        if rest is None:
+            return pa.RecordBatchReader.from_batches(scan.schema, batches)
+        schema = self.scan(columns).schema
+        names = schema.names
+        return pa.RecordBatchReader.from_batches(schema, _filtered(batches, rest, names, limit))
+
+    def _narrow(
+        self, columns: list[str] | None, wanted: object, limit: int | None
+    ) -> tuple[Scan, pc.Expression | None]:
+        """A scan that holds at least what is asked for, and what is left to test."""
+        if not isinstance(wanted, pc.Expression):
+            return self.scan(columns, wanted, limit), None
+        pushdown = push_down(wanted, self.schema)
+        if pushdown.exact:
+            return self.scan(columns, pushdown.row_filter, limit), None
+        try:
+            # Before anything is read, and with a better message than Arrow's.
+            self.schema.empty_table().filter(wanted)
+        except pa.ArrowInvalid as error:
+            raise _with_closest(error, self.schema) or error from error
+        if columns is None or pushdown.columns is None:
+            return self.scan(None, pushdown.row_filter), wanted
+        return self.scan([*columns, *pushdown.columns], pushdown.row_filter), wanted
+
+    @checked_keywords()
+    def to_table(
+        self,
+        columns: list[str] | None = None,
+        filter: object = None,
+        batch_size: int = _BATCH_ROWS,
+        batch_readahead: int | None = None,
+        fragment_readahead: int | None = None,
+        fragment_scan_options: object = None,
+        use_threads: bool = True,
+        cache_metadata: bool = True,
+        memory_pool: object = None,
+        *,
+        filters: object = None,
+    ) -> pa.Table:
+        """Read into a table; see :meth:`scanner`."""
+        wanted = _one_filter(filter, filters)
+        return self._reader(columns, wanted, batch_size, use_threads).read_all()
+
+    @checked_keywords()
+    def to_batches(
+        self,
+        columns: list[str] | None = None,
+        filter: object = None,
+        batch_size: int = _BATCH_ROWS,
+        batch_readahead: int | None = None,
+        fragment_readahead: int | None = None,
+        fragment_scan_options: object = None,
+        use_threads: bool = True,
+        cache_metadata: bool = True,
+        memory_pool: object = None,
+        *,
+        filters: object = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Read in batches; see :meth:`scanner`."""
+        return iter(self._reader(columns, _one_filter(filter, filters), batch_size, use_threads))
+
+    @checked_keywords()
+    def head(
+        self,
+        num_rows: int,
+        columns: list[str] | None = None,
+        filter: object = None,
+        batch_size: int = _BATCH_ROWS,
+        batch_readahead: int | None = None,
+        fragment_readahead: int | None = None,
+        fragment_scan_options: object = None,
+        use_threads: bool = True,
+        cache_metadata: bool = True,
+        memory_pool: object = None,
+        *,
+        filters: object = None,
+    ) -> pa.Table:
+        """The first rows; see :meth:`scanner`."""
+        wanted = _one_filter(filter, filters)
+        return self._reader(columns, wanted, batch_size, use_threads, num_rows).read_all()
+
+    @checked_keywords()
+    def count_rows(
+        self,
+        filter: object = None,
+        batch_size: int = _BATCH_ROWS,
+        batch_readahead: int | None = None,
+        fragment_readahead: int | None = None,
+        fragment_scan_options: object = None,
+        use_threads: bool = True,
+        cache_metadata: bool = True,
+        memory_pool: object = None,
+        *,
+        filters: object = None,
+    ) -> int:
+        """Count rows, from metadata alone where that tells.
+
+        Without filters no data is read; with filters, the filter's columns of those row groups
+        for which partition values and statistics do not decide.
+
+        Parameters
+        ----------
+        filter : pyarrow.compute.Expression, or filters as in :meth:`scan`, optional
+            Rows to count.
+        batch_size, batch_readahead, fragment_readahead, fragment_scan_options
+            As in :meth:`scanner`.
+        use_threads, cache_metadata, memory_pool
+            As in :meth:`scanner`.
+        filters : object, optional
+            The same as ``filter``.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"age": [31, 52]}), "ages.mosaic", statistics=["age"])
+        >>> pymosaic.dataset("ages.mosaic").count_rows([("age", ">", 20)])
+        2
+        """
+        scan, rest = self._narrow([], _one_filter(filter, filters), None)
+        if rest is None:
+            return scan.count_rows()
+        batches = _filtered(scan.to_batches(batch_size, use_threads), rest, [], None)
+        return sum(batch.num_rows for batch in batches)
+
+    @property
+    def partition_expression(self) -> pc.Expression:
+        """True: nothing holds for all rows by the place of the dataset alone."""
+        return pc.scalar(True)
+
+    def _unsupported(self, *arguments: object, **options: object) -> NoReturn:
+        """Not here: pyarrow's datasets of Arrow files can, or tables."""
+        raise UnsupportedFeatureError(
+            "not supported for a dataset of Mosaic files: read a table with scan().to_table(), "
+            "or use an engine such as DuckDB or Polars"
+        )
+
+    filter = join = join_asof = sort_by = take = replace_schema = _unsupported
+    get_fragments = _get_fragments = _scan_options = _scanner_options = _unsupported
+
+
+def _with_closest(error: pa.ArrowInvalid, schema: pa.Schema) -> ColumnNotFoundError | None:
+    """What Arrow says of a column that is not there, with the closest one."""
+    match = _NO_MATCH.match(str(error))
+    if match is None:
+        return None
+    hint = did_you_mean(match[1], schema.names)
+    return ColumnNotFoundError(f"filter: no column is named {quote(match[1])}{hint}")
+
+
+def _one_filter(filter: object, filters: object) -> object:
+    """The rows that are wanted, by either name."""
+    if filter is not None and filters is not None:
+        raise InvalidOptionError("give either filter or filters, not both")
+    return filters if filter is None else filter
+
+
+def _filtered(
+    batches: Iterator[pa.RecordBatch],
+    expression: pc.Expression,
+    names: list[str],
+    limit: int | None,
+) -> Iterator[pa.RecordBatch]:
+    left = limit
+    for batch in batches:
+        table = pa.Table.from_batches([batch]).filter(expression)
+        if left is not None:
+            table = table.slice(0, left)
+            left -= table.num_rows
+        # A batch without columns has rows; a table would forget them.
+        for part in table.to_batches():
+            yield part.select(names)
+        if left == 0:
+            return

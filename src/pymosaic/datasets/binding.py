@@ -1,0 +1,138 @@
+"""A scan bound to files: where their columns are, and what is left of the filter in them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pymosaic.arrow.statistics import ColumnStatistics
+from pymosaic.datasets.file_columns import FileColumns, WantedColumns
+from pymosaic.datasets.partitioning import Partition
+from pymosaic.datasets.plan import BucketShares
+from pymosaic.errors import located
+from pymosaic.file.open_file import FileHead
+from pymosaic.file.statistics import row_group_statistics
+from pymosaic.filters.residual import residual_filter
+from pymosaic.kernels.catalog import Catalog
+
+if TYPE_CHECKING:
+    from pymosaic.datasets.scan_task import ScanTask
+
+__all__ = ["BoundFile", "ColumnBinding"]
+
+# Catalogs and partitions that a scan is bound to at a time.
+_REMEMBERED_FILES = 64
+
+
+class BoundFile:
+    """A scan bound to the catalog and partition of a file.
+
+    Attributes
+    ----------
+    columns : FileColumns
+        The wanted columns that files have.
+    any_row : bool
+        Whether a row can pass the filter, as far as partition and missing columns tell.
+    row_filter : Filter or None
+        What is left to test.
+    tested : FileColumns or None
+        The columns that this looks at.
+    """
+
+    def __init__(self, task: ScanTask, columns: FileColumns, partition: Partition) -> None:
+        self.columns = columns
+        self.any_row, self.row_filter, self.tested = True, None, None
+        if task.row_filter is None:
+            return
+        constants = task.constants(partition)
+        catalog = columns.catalog
+        for field in task.filter_schema:
+            if field.name not in constants and catalog.find(field.name) < 0:
+                constants[field.name] = pa.scalar(None, field.type)
+        self.any_row, self.row_filter = residual_filter(task.row_filter, constants)
+        if self.row_filter is not None:
+            schema = pa.schema([task.filter_schema.field(x) for x in self.row_filter.columns])
+            self.tested = FileColumns(catalog, WantedColumns(schema), columns.path)
+
+    @cached_property
+    def shares(self) -> BucketShares:
+        """How much of each bucket must be read."""
+        positions = [self.columns.selection.positions]
+        if self.tested is not None:
+            positions.append(self.tested.selection.positions)
+        return BucketShares(self.columns.catalog, positions)
+
+    def excludes(self, head: FileHead, row_group: int) -> bool:
+        """Whether partition or statistics tell that no row of a row group passes."""
+        if not self.any_row:
+            return True
+        if self.row_filter is None:
+            return False
+        num_rows = head.index.row_count(row_group)
+        return self.row_filter.excludes(self._statistics(head, row_group), num_rows)
+
+    def covers(self, head: FileHead, row_group: int) -> bool:
+        """Whether partition or statistics tell that every row of a row group passes."""
+        if self.row_filter is None:
+            return self.any_row
+        num_rows = head.index.row_count(row_group)
+        return self.row_filter.covers(self._statistics(head, row_group), num_rows)
+
+    def _statistics(
+        self, head: FileHead, row_group: int
+    ) -> Callable[[str], ColumnStatistics | None]:
+        assert self.tested is not None
+        types = self.tested.ordered_types
+
+        def statistics(name: str) -> ColumnStatistics | None:
+            if name not in types:
+                return None
+            with located(head.name):
+                return row_group_statistics(head, row_group, name, types[name])
+
+        return statistics
+
+
+class ColumnBinding:
+    """Binds a scan to files; what files of one catalog share is worked out once."""
+
+    def __init__(self, task: ScanTask) -> None:
+        self._task = task
+        names = set(task.partition_schema.names)
+        schema = task.schema
+        if names.intersection(schema.names):
+            schema = pa.schema([item for item in schema if item.name not in names])
+        self._wanted = WantedColumns(schema)
+        self._columns: dict[Catalog, FileColumns] = {}
+        self._bound: dict[tuple[Catalog, Partition], BoundFile] = {}
+        self._passes: dict[Partition, bool] = {}
+        self._lock = threading.Lock()
+
+    def partition_passes(self, partition: Partition) -> bool:
+        """Whether the values of a partition leave a chance to the filter."""
+        if self._task.row_filter is None:
+            return True
+        passes = self._passes.get(partition)
+        if passes is None:
+            passes = residual_filter(self._task.row_filter, self._task.constants(partition))[0]
+            self._passes[partition] = passes
+        return passes
+
+    def bind(self, head: FileHead, partition: Partition, path: str) -> BoundFile:
+        """Find the scan's columns in a file."""
+        catalog = head.catalog
+        with self._lock:
+            bound = self._bound.get((catalog, partition))
+            if bound is None:
+                if len(self._bound) >= _REMEMBERED_FILES:
+                    self._bound.clear()
+                    self._columns.clear()
+                if catalog not in self._columns:
+                    self._columns[catalog] = FileColumns(catalog, self._wanted, path)
+                bound = BoundFile(self._task, self._columns[catalog], partition)
+                self._bound[catalog, partition] = bound
+            return bound

@@ -1,0 +1,433 @@
+"""How a set of files appears all at once.
+
+::
+
+    start ── <job>.pending ─► files (staged, or at final names) ─► commit ─► record published
+                                                                 └► abort ─► nothing remains
+
+Where files can be moved at no cost (local disks, HDFS) they are written below
+``_mosaic/staging/<job>`` and moved to their final names, where the pending record still hides them,
+just before the commit. On object stores, where a move is a copy, they get their final names at
+once. The one step that publishes is the appearance of the job's record; see
+:mod:`pymosaic.datasets.records`. A job that replaces files holds a :class:`Claim` while it looks at
+the dataset and publishes; one that only adds files never waits for others.
+
+Death before that step: nothing is visible; ``vacuum`` removes what was left. Death after it: all is
+visible and what was replaced is not. Files that were replaced stay for ``keep_replaced`` seconds,
+so that whoever has found them before can read them to the end; a later commit or ``vacuum`` deletes
+them.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from pymosaic.datasets.claim import Claim
+from pymosaic.datasets.log import read_log
+from pymosaic.datasets.maintenance import is_due, maintain, remove_files
+from pymosaic.datasets.modes import WriteMode
+from pymosaic.datasets.records import (
+    DAY_SECONDS,
+    RECORDS_DIRECTORY,
+    STAGING_DIRECTORY,
+    AddedFile,
+    JobRecord,
+    Listing,
+    RemovedFile,
+    is_hidden,
+    job_of,
+    list_records,
+    natural_order,
+    record_path,
+)
+from pymosaic.datasets.replacement import Selection, partitions_of
+from pymosaic.datasets.snapshot import Snapshot, take_snapshot
+from pymosaic.datasets.storage import Storage, open_storage
+from pymosaic.errors import (
+    CommitConflictError,
+    DatasetExistsError,
+    InvalidOptionError,
+    MosaicError,
+)
+
+__all__ = ["StagedFile", "WriteJob", "check_seconds"]
+
+_TASK = re.compile(r"[A-Za-z0-9_.]+(?:-[A-Za-z0-9_.]+)*")
+_SHOWN = 3
+
+
+def check_seconds(name: str, duration: timedelta | float) -> float:
+    """A duration that a caller gave, in seconds."""
+    seconds = duration.total_seconds() if isinstance(duration, timedelta) else duration
+    # Not every caller checks types.
+    if not isinstance(seconds, int | float) or not seconds >= 0:  # type: ignore[redundant-expr]
+        raise InvalidOptionError(
+            f"{name} must be a timedelta or seconds, at least 0, got {duration!r}"
+        )
+    return float(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFile:
+    """A file of a job.
+
+    Parameters
+    ----------
+    write_path : str
+        Where it is written, as its file system knows it.
+    final_path : str
+        Its path in the base.
+    size : int, optional
+        How large it is; if it is not told, commit looks.
+    place : str, optional
+        The file whose place in the order of rows it takes; by default it comes last.
+    """
+
+    write_path: str
+    final_path: str
+    size: int | None = None
+    place: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteJob:
+    """A set of files that is published as a whole, or not at all.
+
+    Picklable: tasks elsewhere ask it for file names; only its driver commits or aborts.
+
+    Parameters
+    ----------
+    id : str
+        32 hexadecimal digits, in the names of all its files.
+    storage : Storage
+        The dataset's directory.
+    mode : {"error", "append", "overwrite", "overwrite_partitions"}
+        What is done about files that are there: it is an error, nothing, all are replaced, or
+        those of the partitions that the job adds files to.
+    keep_replaced : float
+        How many seconds replaced files stay for readers that have found them.
+    partition_types : mapping of str to str
+        What is told to readers of the types of partition columns, see
+        :attr:`Snapshot.partition_types <pymosaic.datasets.snapshot.Snapshot.partition_types>`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic
+    >>> from pymosaic.datasets.commit import WriteJob
+    >>> job = WriteJob.start("sensors", mode="append")
+    >>> file = job.file("day=1", task=0, number=0)
+    >>> pymosaic.write_table(pa.table({"n": [1]}), file.write_path, filesystem=job.filesystem)
+    >>> job.commit([file])
+    ()
+    """
+
+    id: str
+    storage: Storage
+    mode: WriteMode
+    keep_replaced: float = DAY_SECONDS
+    partition_types: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def start(
+        cls,
+        base: Any,
+        *,
+        filesystem: object = None,
+        mode: str = "append",
+        keep_replaced: timedelta | float = DAY_SECONDS,
+        partition_types: Mapping[str, str] | None = None,
+    ) -> WriteJob:
+        """Begin a job: its pending record hides all files that it will write.
+
+        Raises
+        ------
+        DatasetExistsError
+            If ``mode`` is ``"error"`` and there are files.
+        """
+        mode = WriteMode.parse(mode, without=(WriteMode.IGNORE,))
+        seconds = check_seconds("keep_replaced", keep_replaced)
+        storage = base if isinstance(base, Storage) else open_storage(base, filesystem)
+        if "=" in storage.base.rpartition("/")[2]:
+            # Readers of the dataset would not find the records there.
+            raise InvalidOptionError(
+                f"{storage.name} looks like a partition of a dataset: give the dataset's directory"
+            )
+        types = dict(partition_types or {})
+        job = cls(uuid.uuid4().hex, storage.absolute(), mode, seconds, types)
+        if mode is not WriteMode.APPEND:
+            job._check_replaceable(take_snapshot(storage, allow_missing=True))
+        storage.make_directory(RECORDS_DIRECTORY)
+        storage.write(job._record("pending"), b"{}")
+        return job
+
+    @property
+    def filesystem(self) -> Any:
+        """The file system that paths to write are in, None for the local one."""
+        return self.storage.filesystem
+
+    @property
+    def staged(self) -> bool:
+        """Whether files are written elsewhere first and moved."""
+        return self.storage.moves
+
+    def file(self, partition_directory: str, task: str | int, number: int) -> StagedFile:
+        """Where to write a file.
+
+        Parameters
+        ----------
+        partition_directory : str
+            ``key=value/…``, or an empty string.
+        task : str or int
+            What tells the writers of one job apart, attempts of a task included.
+        number : int
+            What tells the files of one writer apart.
+        """
+        if not _TASK.fullmatch(str(task)):
+            raise InvalidOptionError(f"task must be letters, digits, '_', '.', '-', got {task!r}")
+        name = f"part-{task}-{self.id}-{number}.mosaic"
+        path = f"{partition_directory}/{name}" if partition_directory else name
+        if is_hidden(path):
+            raise InvalidOptionError(
+                f"files in {partition_directory!r} would be hidden: no name may begin with '.'"
+            )
+        if not self.staged:
+            return StagedFile(self.storage.full_path(path), path)
+        staged = f"{STAGING_DIRECTORY}/{self.id}/{path}"
+        self.storage.make_directory(staged.rpartition("/")[0])
+        return StagedFile(self.storage.full_path(staged), path)
+
+    def commit(
+        self,
+        files: Iterable[StagedFile],
+        removes: Iterable[str] | Selection = (),
+        *,
+        transaction: tuple[str, int] | None = None,
+        partition_types: Mapping[str, str] | None = None,
+    ) -> tuple[str, ...]:
+        """Publish files, and take others out of the dataset in the same step.
+
+        Parameters
+        ----------
+        files : iterable of StagedFile
+            Files that are complete. Others of this job are never visible. Their rows come in the
+            order of tasks and numbers, compared as numbers.
+        removes : iterable of str, or function
+            Paths in the base, or what chooses them when the job publishes, such as
+            :func:`~pymosaic.datasets.replacement.partitions_where`. Not needed with mode
+            ``"overwrite"``, which takes out all files there are, nor with
+            ``"overwrite_partitions"``, which takes out those that are in the partitions
+            (``key=value`` directories) of ``files``, and leaves all other partitions alone.
+        transaction : (str, int), optional
+            An application's id, and its own number for what this does; snapshots tell the highest.
+        partition_types : mapping of str to str, optional
+            Instead of those that the job was started with.
+
+        Returns
+        -------
+        tuple of str
+            What was taken out.
+
+        Raises
+        ------
+        CommitConflictError
+            If one of ``removes`` is not there any more, or others keep publishing.
+        DatasetExistsError
+            If ``mode`` is ``"error"`` and another job has published meanwhile.
+        """
+        files = sorted(files, key=lambda file: _row_order(file.final_path, self.id))
+        chosen = removes if callable(removes) else frozenset(removes)
+        paths = [file.final_path for file in files]
+        if self.staged:
+            self._check_alive()
+            prefix = f"{STAGING_DIRECTORY}/{self.id}"
+            self.storage.move_many((f"{prefix}/{path}", path) for path in paths)
+            self.storage.sync(_directories_of(paths))
+        adds = self.storage.each(self._added, files)
+        with ExitStack() as stack:
+            claim = None
+            removed: tuple[RemovedFile, ...] = ()
+            if self.mode is not WriteMode.APPEND or chosen or transaction is not None:
+                claim = stack.enter_context(Claim(self.storage, self.id))
+                removed = self._check_removes(paths, chosen)
+            listing = self._check_alive()
+            if claim is not None:
+                claim.check(listing.entries.values())
+            types = self.partition_types if partition_types is None else partition_types
+            record = JobRecord(
+                listing.highest + 1,
+                tuple(adds),
+                removed,
+                self.keep_replaced,
+                types,
+                transaction,
+                listing.number,
+            )
+            listing = self._publish(record)
+        self._tidy(listing, record)
+        return tuple(sorted(file.path for file in removed))
+
+    def forget_missing(self) -> tuple[str, ...]:
+        """Take files out of the dataset that are not there any more."""
+        with Claim(self.storage, self.id) as claim:
+            missing = take_snapshot(self.storage, allow_missing=True).missing
+            listing = self._check_alive()
+            claim.check(listing.entries.values())
+            removed = tuple(map(RemovedFile, missing))
+            record = JobRecord(listing.highest + 1, removes=removed, follows=listing.number)
+            listing = self._publish(record)
+        self._tidy(listing, record)
+        return missing
+
+    def abort(self) -> None:
+        """Undo everything, unless it was published. Safe at any time, again, and half-way."""
+        if self._is_published():
+            return
+        # A listing of files may be under way that sees some of these, or a task that writes more.
+        written = self._written()
+        if written or not self.staged:
+            self.storage.write(self._record("aborted"), b"{}")
+            if self._is_published(unless_aborted=False):
+                self.storage.delete(self._record("aborted"))
+                return
+        remove_files(self.storage, written)
+        self._remove_staging()
+        self.storage.delete(self._record("claim"))
+        self.storage.delete(self._record("pending"))
+        self._remove_empty_base()
+
+    def _added(self, file: StagedFile) -> AddedFile:
+        size = self.storage.size(file.final_path) if file.size is None else file.size
+        return AddedFile(file.final_path, size, file.place)
+
+    def _record(self, state: str) -> str:
+        return record_path(self.id, state)
+
+    def _written(self) -> list[str]:
+        return [
+            entry.path
+            for entry in self.storage.list_files()
+            if job_of(entry.path) == self.id and not is_hidden(entry.path)
+        ]
+
+    def _is_published(self, *, unless_aborted: bool = True) -> bool:
+        log = read_log(self.storage)
+        if self.id in log.state.jobs:
+            return True
+        names = log.listing.entries
+        return not unless_aborted and any(
+            name.startswith(self.id) and name.endswith(".committed.json") for name in names
+        )
+
+    def _check_alive(self) -> Listing:
+        """List all records, among which this job must be pending."""
+        listing = list_records(self.storage)
+        if self.id not in listing.pending or self.id in {*listing.sequences, *listing.aborted}:
+            raise MosaicError(
+                f"{self.storage.name}: job {self.id} cannot commit: it was committed, aborted or "
+                "vacuumed before"
+            )
+        return listing
+
+    def _check_replaceable(self, snapshot: Snapshot) -> None:
+        paths = [entry.path for entry in snapshot.files]
+        if self.mode is WriteMode.ERROR and (paths or snapshot.nested):
+            paths += [f"{directory}/" for directory in snapshot.nested]
+            raise DatasetExistsError(
+                f"{self.storage.name} holds {len(paths)} files already ({_some(paths)}); "
+                "choose mode='append', 'overwrite' or 'ignore'"
+            )
+        if self.mode is WriteMode.OVERWRITE and snapshot.nested:
+            raise InvalidOptionError(
+                f"{self.storage.name} holds datasets of their own ({_some(snapshot.nested)}): "
+                "it is not overwritten"
+            )
+        foreign = [path for path in paths if not path.endswith(".mosaic")]
+        if self.mode.replaces and foreign:
+            raise InvalidOptionError(
+                f"{self.storage.name} holds files that are not Mosaic files ({_some(foreign)}): "
+                "it is not overwritten"
+            )
+
+    def _check_removes(
+        self, adds: Iterable[str], removes: frozenset[str] | Selection
+    ) -> tuple[RemovedFile, ...]:
+        whole = self.mode is WriteMode.OVERWRITE
+        snapshot = take_snapshot(self.storage, allow_missing=whole)
+        self._check_replaceable(snapshot)
+        present = [entry.path for entry in snapshot.files]
+        chosen: Iterable[str]
+        if whole:
+            return (*snapshot.removal(present), *map(RemovedFile, snapshot.missing))
+        if self.mode is WriteMode.OVERWRITE_PARTITIONS:
+            chosen = partitions_of(adds)(snapshot.files)
+        elif callable(removes):
+            chosen = removes(snapshot.files)
+        else:
+            chosen = sorted(removes)
+        if missing := sorted(frozenset(chosen).difference(present)):
+            raise CommitConflictError(
+                f"{self.storage.name}: another job has replaced {_some(missing)} meanwhile"
+            )
+        return snapshot.removal(chosen)
+
+    def _publish(self, record: JobRecord) -> Listing:
+        """Let the record appear; what is listed afterwards."""
+        path = self._record(f"{record.sequence}.committed.json")
+        try:
+            self.storage.write(path, record.emit())
+        except Exception:
+            # The answer may have been lost on its way, not the record.
+            if not self._is_published():
+                raise
+        listing = list_records(self.storage)
+        if self.id in listing.aborted:
+            self.storage.delete(path)
+            raise MosaicError(
+                f"{self.storage.name}: job {self.id} was aborted or vacuumed while it was committed"
+            )
+        return listing
+
+    def _tidy(self, listing: Listing, record: JobRecord) -> None:
+        """Delete what is not needed any more; what fails here, a later job does."""
+        with suppress(Exception):
+            self._remove_staging()
+            self.storage.delete(self._record("pending"))
+            if (record.removes and not record.keep_seconds) or is_due(listing, self.id):
+                maintain(self.storage, self.id)
+
+    def _remove_staging(self) -> None:
+        if self.staged:
+            self.storage.remove_tree(f"{STAGING_DIRECTORY}/{self.id}")
+            self.storage.remove_empty(STAGING_DIRECTORY)
+
+    def _remove_empty_base(self) -> None:
+        self.storage.remove_empty(RECORDS_DIRECTORY)
+        self.storage.remove_empty("")
+
+
+def _row_order(path: str, job: str) -> tuple[Any, ...]:
+    """Task and number of a file, as numbers."""
+    name = path.rpartition("/")[2]
+    task, _, number = name.rpartition(f"-{job}-")
+    return natural_order(task), natural_order(number), path
+
+
+def _directories_of(paths: Iterable[str]) -> list[str]:
+    """All directories above files, the base included."""
+    found = {""}
+    for path in paths:
+        while directory := path.rpartition("/")[0]:
+            found.add(directory)
+            path = directory
+    return sorted(found)
+
+
+def _some(paths: Sequence[str]) -> str:
+    shown = ", ".join(paths[:_SHOWN])
+    return f"{shown}, …" if len(paths) > _SHOWN else shown

@@ -1,0 +1,184 @@
+"""Which files of a dataset to make one of, and how: by copying, or by writing them anew."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pymosaic.arrow.types import fixed_bits
+from pymosaic.datasets.snapshot import take_snapshot
+from pymosaic.datasets.storage import Entry, Storage
+from pymosaic.errors import located
+from pymosaic.file.open_file import FileHead, head_of
+from pymosaic.file.row_group_reader import Selection
+from pymosaic.file.tail import read_tail
+from pymosaic.io import open_source
+from pymosaic.limits import Limits
+
+__all__ = ["CompactionGroup", "FileSummary", "group_files", "summarize_files"]
+
+# A file of this part of the target is left alone.
+_FULL = 0.75
+# Values of no fixed width are thought to take this many bytes.
+_VARIABLE_WIDTH = 16
+# Row groups that would hold this many times the rows are worth writing anew.
+_WORTH_FEWER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class FileSummary:
+    """What there is to know of a file to decide on.
+
+    Parameters
+    ----------
+    path : str
+        Below the base.
+    size, data_bytes : int
+        Of the file, and of its buckets.
+    num_row_groups : int
+    schema : bytes
+        A digest; files with the same can be glued.
+    divisible : bool
+        Whether its row groups are far smaller than a writer would make them.
+    """
+
+    path: str
+    size: int
+    data_bytes: int
+    num_row_groups: int
+    schema: bytes
+    divisible: bool
+
+    @property
+    def directory(self) -> str:
+        """The directory that it is in, below the base."""
+        return self.path.rpartition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionGroup:
+    """Files of one directory that become one, or few; ``copies`` if by copying their bytes."""
+
+    directory: str
+    files: tuple[str, ...]
+    num_bytes: int
+    copies: bool
+
+
+def summarize_files(
+    storage: Storage, limits: Limits, min_row_group_bytes: int, row_group_bytes: int
+) -> list[FileSummary]:
+    """Look at the end of every file of a dataset."""
+
+    def summarize(entry: Entry) -> FileSummary:
+        path = storage.full_path(entry.path)
+        source = open_source(path, storage.filesystem, entry.size)
+        try:
+            with located(source.name):
+                tail = read_tail(source, limits)
+                content = tail.schema_content(limits)
+                footer = tail.footer
+                row_groups, size = footer.num_row_groups, footer.schema_offset
+                divisible = (
+                    row_groups > 1
+                    and size < min_row_group_bytes * row_groups
+                    and _is_divisible(head_of(tail, source, limits), row_group_bytes)
+                )
+        finally:
+            source.close()
+        return FileSummary(
+            entry.path,
+            source.size,
+            size,
+            row_groups,
+            hashlib.sha256(content).digest() + bytes([footer.compression.code]),
+            divisible,
+        )
+
+    # What a link leads to, out of the dataset, is somebody else's.
+    return storage.each(summarize, [x for x in take_snapshot(storage).files if not x.outside])
+
+
+def _is_divisible(head: FileHead, row_group_bytes: int) -> bool:
+    """Whether a writer would put far more rows into a row group.
+
+    What compresses well makes small row groups however many rows they hold.
+    """
+    row_bytes = 0
+    for data_type in Selection(head.catalog, head.catalog.original_order()).import_schema().types:
+        bits = fixed_bits(data_type)
+        row_bytes += _VARIABLE_WIDTH if bits is None else (bits + 7) // 8
+    return head.index.num_rows * row_bytes * _WORTH_FEWER < row_group_bytes * (
+        head.index.num_row_groups
+    )
+
+
+def group_files(
+    files: Iterable[FileSummary], target_file_bytes: int, min_row_group_bytes: int
+) -> list[CompactionGroup]:
+    """Decide; pure. Files stay in their directories, and their rows in order, file by file.
+
+    - Files below three quarters of the target, with the same schema and row groups of
+      ``min_row_group_bytes`` on average, are glued up to the target.
+    - Files whose row groups are smaller are written anew together, whatever their schemas.
+    - Files that found no other of their schema are written anew with others of their kind.
+    """
+    directories: dict[str, list[FileSummary]] = {}
+    for file in files:
+        directories.setdefault(file.directory, []).append(file)
+    groups: list[CompactionGroup] = []
+    for directory in sorted(directories):
+        groups += _group_directory(
+            directory, directories[directory], target_file_bytes, min_row_group_bytes
+        )
+    return groups
+
+
+def _group_directory(
+    directory: str, files: Sequence[FileSummary], target: int, min_row_group_bytes: int
+) -> list[CompactionGroup]:
+    small: list[FileSummary] = []
+    by_schema: dict[bytes, list[FileSummary]] = {}
+    for file in files:
+        if file.divisible:
+            small.append(file)
+        elif file.size >= _FULL * target:
+            continue
+        elif file.data_bytes < min_row_group_bytes * max(1, file.num_row_groups):
+            small.append(file)
+        else:
+            by_schema.setdefault(file.schema, []).append(file)
+    groups: list[CompactionGroup] = []
+    alone: list[FileSummary] = []
+    for alike in by_schema.values():
+        for pack in _pack(alike, target):
+            if len(pack) > 1:
+                groups.append(_group(directory, pack, copies=True))
+            else:
+                alone += pack
+    if len({file.schema for file in alone}) > 1:
+        packs = _pack(alone, target)
+        groups += [_group(directory, pack, copies=False) for pack in packs if len(pack) > 1]
+    for pack in _pack(small, target):
+        if len(pack) > 1 or pack[0].divisible:
+            groups.append(_group(directory, pack, copies=False))
+    return groups
+
+
+def _pack(files: Sequence[FileSummary], target: int) -> list[list[FileSummary]]:
+    """Runs of files that have about the target's size together."""
+    packs: list[list[FileSummary]] = []
+    size = 0
+    for file in files:
+        if not packs or size + file.size > target:
+            packs.append([])
+            size = 0
+        packs[-1].append(file)
+        size += file.size
+    return packs
+
+
+def _group(directory: str, files: Sequence[FileSummary], copies: bool) -> CompactionGroup:
+    paths = tuple(file.path for file in files)
+    return CompactionGroup(directory, paths, sum(file.size for file in files), copies)

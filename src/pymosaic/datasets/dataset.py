@@ -1,0 +1,320 @@
+"""Many files read as one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pymosaic.datasets.arrow_dataset import ArrowDataset
+from pymosaic.datasets.discovery import DataFile, DatasetSource, Discovery, discover
+from pymosaic.datasets.heads import HeadStore
+from pymosaic.datasets.partitioning import partition_schema, typed_partition
+from pymosaic.datasets.scan import Scan
+from pymosaic.datasets.scan_task import ScanTask, warn_skipped
+from pymosaic.datasets.schema_union import unite
+from pymosaic.errors import DatasetError, InvalidOptionError
+from pymosaic.file.open_file import FileHead
+from pymosaic.file.projection import resolve_columns
+from pymosaic.filters.row_filter import Filter
+from pymosaic.filters.tuples import parse_filters
+from pymosaic.kernels.arrow_source import catalog_from_arrow
+from pymosaic.kernels.catalog import Catalog
+from pymosaic.keywords import checked_keywords
+from pymosaic.limits import Limits
+
+__all__ = ["Dataset", "dataset"]
+
+_ATTEMPTS = 5
+
+
+class Dataset(ArrowDataset):
+    """Mosaic files read as one table; made by :func:`pymosaic.dataset`.
+
+    Columns are united by name: one that a file lacks is null there, and types that differ are
+    widened where that loses nothing.
+
+    It is a ``pyarrow.dataset.Dataset`` as well, so that DuckDB and others can query it.
+    """
+
+    def __init__(
+        self,
+        source: DatasetSource,
+        *,
+        filesystem: object = None,
+        schema: pa.Schema | None = None,
+        partitioning: str | None = "hive",
+        on_error: str = "raise",
+        limits: Limits | None = None,
+    ) -> None:
+        super().__init__()
+        if partitioning not in ("hive", None):
+            raise InvalidOptionError(f"partitioning must be 'hive' or None, got {partitioning!r}")
+        if on_error not in ("raise", "skip"):
+            raise InvalidOptionError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
+        if schema is not None and not isinstance(schema, pa.Schema):
+            raise InvalidOptionError(f"schema must be a pyarrow.Schema, got {schema!r}")
+        if limits is not None and not isinstance(limits, Limits):
+            raise InvalidOptionError(f"limits must be a pymosaic.Limits, got {limits!r}")
+        self._limits = Limits() if limits is None else limits
+        self._on_error = on_error
+        found, files, united = self._find(
+            source, filesystem, partitioning == "hive", schema is None
+        )
+        if not files and schema is None:
+            raise DatasetError(
+                f"{found.base} has no Mosaic files; pass schema= to read it as an empty table"
+            )
+        self._partition_schema = partition_schema(
+            {file.path: file.partition for file in files}, schema
+        )
+        self._files = [
+            replace(
+                file, partition=typed_partition(file.partition, self._partition_schema, file.path)
+            )
+            for file in files
+        ]
+        if schema is None:
+            self._schema = self._with_partitions(united)
+        else:
+            self._schema = self._given(schema)
+        self._catalog: Catalog | None = None
+
+    def _find(
+        self, source: DatasetSource, filesystem: object, hive: bool, with_schema: bool
+    ) -> tuple[Discovery, list[DataFile], pa.Schema | None]:
+        """Files, and their united schema if it is wanted."""
+        for attempt in range(_ATTEMPTS):
+            found = discover(source, filesystem, hive)
+            self._filesystem = found.filesystem
+            self._base = found.base
+            self._heads = HeadStore(found.filesystem, self._limits)
+            if not with_schema and self._on_error == "raise":
+                break
+            try:
+                return found, *self._open_all(list(found.files), with_schema)
+            except FileNotFoundError:
+                # Replaced since they were listed: another listing shows the files that did.
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        return found, list(found.files), None
+
+    def _open_all(
+        self, files: list[DataFile], with_schema: bool
+    ) -> tuple[list[DataFile], pa.Schema | None]:
+        """Open every file: the good ones, and their united schema."""
+        good: list[DataFile] = []
+
+        def heads() -> Iterator[tuple[str, Catalog]]:
+            for file, head in self._heads.load(files):
+                if isinstance(head, FileHead):
+                    good.append(file)
+                    yield file.path, head.catalog
+                elif self._on_error == "raise":
+                    raise head
+                else:
+                    warn_skipped(head, "a file")
+
+        if with_schema:
+            return good, unite(heads())
+        for _ in heads():
+            pass
+        return good, None
+
+    def _with_partitions(self, schema: pa.Schema) -> pa.Schema:
+        """The columns of files, then those of directories, which win where both have a name."""
+        names = set(self._partition_schema.names)
+        if names.intersection(schema.names):
+            schema = pa.schema([item for item in schema if item.name not in names])
+        for item in self._partition_schema:
+            schema = schema.append(item)
+        return schema
+
+    def _given(self, schema: pa.Schema) -> pa.Schema:
+        """The schema that a user gave, with partition columns where they stand in it, or last."""
+        schema = schema.remove_metadata()
+        for item in self._partition_schema:
+            if schema.get_field_index(item.name) < 0:
+                schema = schema.append(item)
+        catalog_from_arrow(schema, 1)  # refuses names and types that cannot be
+        return schema
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files, in the order in which they are read."""
+        return tuple(file.path for file in self._files)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """All columns; those of partitions come last."""
+        return self._schema
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """The columns that directories make."""
+        return tuple(self._partition_schema.names)
+
+    @property
+    def filesystem(self) -> Any:
+        """The file system of the files; None for the local one."""
+        return self._filesystem
+
+    @property
+    def base(self) -> str:
+        """The directory, pattern or file that was given."""
+        return self._base
+
+    @property
+    def num_bytes(self) -> int:
+        """Sizes of all files, as far as they are known."""
+        sizes = []
+        for file in self._files:
+            head = self._heads.get(file.path)
+            sizes.append(file.size if head is None else head.size)
+        return sum(size or 0 for size in sizes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.__dict__ | {"_catalog": None},)
+
+    def __repr__(self) -> str:
+        partitions = f", by {', '.join(self.partition_columns)}" if self.partition_columns else ""
+        return (
+            f"<pymosaic.Dataset {self._base}: {len(self._files)} files, "
+            f"{len(self._schema)} columns{partitions}>"
+        )
+
+    @checked_keywords()
+    def scan(
+        self,
+        columns: Iterable[str] | None = None,
+        filters: object = None,
+        limit: int | None = None,
+    ) -> Scan:
+        """Choose columns and rows; nothing is read yet.
+
+        Parameters
+        ----------
+        columns : list of str, optional
+            Names or patterns, as in :func:`pymosaic.read_table`.
+        filters : list of tuples, or list of lists of tuples, optional
+            Rows to keep, as in :func:`pymosaic.read_table`; partition columns may be among them.
+        limit : int, optional
+            How many rows to read at most.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"age": [31, 52], "name": ["Ann", "Bo"]}), "p.mosaic")
+        >>> people = pymosaic.dataset("p.mosaic")
+        >>> people.scan(columns=["name"], filters=[("age", ">", 40)]).to_table().to_pydict()
+        {'name': ['Bo']}
+        """
+        if limit is not None and (
+            not isinstance(limit, Integral) or isinstance(limit, bool) or limit < 0
+        ):
+            raise InvalidOptionError(f"limit must be an int of at least 0, got {limit!r}")
+        row_filter = filters if isinstance(filters, Filter) else parse_filters(filters)
+        filter_schema = pa.schema([])
+        if row_filter is not None:
+            filter_schema = self._select(row_filter.columns, "filters")
+            if filter_schema.names != list(row_filter.columns):
+                raise InvalidOptionError("filters: give exact column names, not patterns")
+            row_filter.validate({item.name: item.type for item in filter_schema})
+        task = ScanTask(
+            self._schema if columns is None else self._select(columns, "columns"),
+            self._partition_schema,
+            row_filter,
+            filter_schema,
+            self._filesystem,
+            self._limits,
+            self._on_error,
+        )
+        return Scan(self, task, limit)
+
+    def _select(self, columns: Iterable[str], option: str) -> pa.Schema:
+        if self._catalog is None:
+            self._catalog = catalog_from_arrow(self._schema, 1)
+        order = self._catalog.original_order()
+        place_of = np.empty(len(order), np.int64)
+        place_of[order] = np.arange(len(order))
+        positions = resolve_columns(columns, self._catalog, option)
+        return pa.schema([self._schema.field(place) for place in place_of[positions].tolist()])
+
+    def _load(self, files: Iterable[DataFile], check: bool) -> Iterator[tuple[DataFile, FileHead]]:
+        """Heads of files; one that is broken raises, or is skipped with a warning."""
+        for file, head in self._heads.load(files, check):
+            if isinstance(head, FileHead):
+                yield file, head
+            elif self._on_error == "raise":
+                raise head
+            else:
+                warn_skipped(head, "a file")
+
+
+def _restored(state: dict[str, Any]) -> Dataset:
+    dataset = Dataset.__new__(Dataset)
+    ArrowDataset.__init__(dataset)
+    dataset.__dict__.update(state)
+    return dataset
+
+
+@checked_keywords()
+def dataset(
+    source: DatasetSource,
+    *,
+    filesystem: object = None,
+    schema: pa.Schema | None = None,
+    partitioning: str | None = "hive",
+    on_error: str = "raise",
+    limits: Limits | None = None,
+) -> Dataset:
+    """Read many Mosaic files as one table.
+
+    Without ``schema`` the end of every file is read now, to unite their columns.
+
+    Parameters
+    ----------
+    source : str, path-like, or list of those
+        A directory, a pattern such as ``"sales/year=2024/*.mosaic"``, a file, a URI, or several.
+        Files and directories whose names begin with ``_`` or ``.`` are not looked at.
+    filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
+        Where ``source`` is looked up.
+    schema : pyarrow.Schema, optional
+        The columns to read instead of all; types are cast to these.
+    partitioning : {"hive", None}
+        Whether directories named ``key=value`` make columns.
+    on_error : {"raise", "skip"}
+        What to do about files that are no Mosaic files, or damaged: raise, or leave them out (of a
+        damaged file the row groups that cannot be read) with a warning.
+    limits : Limits, optional
+        Caps that files are held to.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> import os, pyarrow as pa, pymosaic
+    >>> for year in (2023, 2024):
+    ...     os.makedirs(f"sales/year={year}")
+    ...     table = pa.table({"shop": ["a", "b"], "sum": [year, 2 * year]})
+    ...     pymosaic.write_table(table, f"sales/year={year}/part-0.mosaic")
+    >>> sales = pymosaic.dataset("sales")
+    >>> sales.count_rows()
+    4
+    >>> sales.scan(columns=["sum", "year"], filters=[("year", "=", 2024)]).to_table().to_pydict()
+    {'sum': [2024, 4048], 'year': [2024, 2024]}
+    """
+    return Dataset(
+        source,
+        filesystem=filesystem,
+        schema=schema,
+        partitioning=partitioning,
+        on_error=on_error,
+        limits=limits,
+    )

@@ -1,0 +1,247 @@
+"""Which files a dataset has: directories, patterns and lists, hidden names, job records.
+
+::
+
+    directory ─► snapshots (records and listings) of the datasets in it ─► visible files
+    pattern   ─► its directory without wildcards, as above ─► those that match
+    file      ─► as it is
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pymosaic.datasets.partitioning import Partition, split_partition
+from pymosaic.datasets.records import RECORDS_DIRECTORY, is_hidden, list_records
+from pymosaic.datasets.snapshot import visible_files
+from pymosaic.datasets.storage import Storage, open_storage
+from pymosaic.errors import InvalidOptionError
+from pymosaic.io import Location, resolve_location, status_of
+
+__all__ = ["DataFile", "DatasetSource", "Discovery", "discover"]
+
+DatasetSource: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+_WILDCARD = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file of a dataset, before it is opened.
+
+    Parameters
+    ----------
+    path : str
+        As its file system knows it.
+    size : int or None
+        From a listing.
+    partition : tuple of (str, value)
+        Keys and values of its directories; as text until all files and so their types are known.
+    """
+
+    path: str
+    size: int | None
+    partition: Partition
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """What was found: files, their file system and base, and files that should be there."""
+
+    files: tuple[DataFile, ...]
+    filesystem: Any
+    base: str
+    missing: tuple[str, ...] = ()
+
+
+def discover(
+    source: DatasetSource, filesystem: object, hive: bool, *, allow_missing: bool = False
+) -> Discovery:
+    """Find the files that ``source`` means; each appears once, in the order of their rows.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a path does not exist.
+    InvalidOptionError
+        If entries of a list lie in different file systems.
+    DatasetError
+        If files that records list are not there, unless that is allowed.
+    """
+    missing: list[str] | None = [] if allow_missing else None
+    entries = _check_source(source)
+    found: dict[str, DataFile] = {}
+    locations = [resolve_location(entry, filesystem) for entry in entries]
+    first = locations[0]
+    for location in locations:
+        if location.filesystem is not first.filesystem and location.filesystem != first.filesystem:
+            raise InvalidOptionError(
+                f"source: {first.name} and {location.name} lie in different file systems"
+            )
+        for file in _find(location, hive, missing):
+            found.setdefault(file.path, file)
+    base = _common_base([location.path for location in locations])
+    base = base.rstrip("/") or base
+    return Discovery(tuple(found.values()), first.filesystem, base, tuple(missing or ()))
+
+
+def _common_base(paths: list[str]) -> str:
+    if len(paths) == 1:
+        return paths[0]
+    try:
+        return os.path.commonpath(paths)
+    except ValueError:  # relative paths among absolute ones
+        return os.path.commonpath([os.path.abspath(path) for path in paths])
+
+
+def _check_source(source: DatasetSource) -> list[str | os.PathLike[str]]:
+    if isinstance(source, str | os.PathLike):
+        return [source]
+    if isinstance(source, Iterable):
+        entries = list(source)
+        if entries and all(isinstance(entry, str | os.PathLike) for entry in entries):
+            return entries
+    raise InvalidOptionError(
+        f"source must be a directory, a pattern, a file or a list of those, got {source!r}"
+    )
+
+
+def _find(location: Location, hive: bool, missing: list[str] | None) -> list[DataFile]:
+    """The files of one entry; those that are not there, if they may, go to ``missing``."""
+    if location.filesystem is None:
+        if os.path.isdir(location.path):
+            return _list_directory(location, location.path, hive, missing)
+        if os.path.lexists(location.path):
+            return [_single(location.path, hive)]
+    wildcard = _WILDCARD.search(location.path)
+    if wildcard is not None:
+        return _list_matches(location, location.path, wildcard.start(), hive, missing)
+    if location.filesystem is not None:
+        if location.path.endswith(".mosaic") and _is_file(location):
+            return [_single(location.path, hive)]
+        files = _list_directory(location, location.path, hive, missing)
+        if files or not _is_file(location):
+            return files
+        return [_single(location.path, hive)]
+    raise FileNotFoundError(2, "No such file or directory", location.name)
+
+
+def _is_file(location: Location) -> bool:
+    status = status_of(location)
+    return status is not None and status.is_file
+
+
+def _single(path: str, hive: bool) -> DataFile:
+    """A file that was named; the ``key=value`` directories right above it are its partition."""
+    directories: list[str] = []
+    if hive:
+        for directory in reversed(path.split("/")[:-1]):
+            if "=" not in directory:
+                break
+            directories.insert(0, directory)
+    return DataFile(path, None, split_partition(directories))
+
+
+def _list_directory(
+    location: Location, directory: str, hive: bool, missing: list[str] | None
+) -> list[DataFile]:
+    storage = open_storage(directory, location.filesystem)
+    return [
+        DataFile(
+            storage.full_path(path),
+            size,
+            split_partition(path.split("/")[:-1]) if hive else (),
+        )
+        for path, size in _visible(storage, location.filesystem, missing)
+    ]
+
+
+def _visible(storage: Storage, filesystem: Any, missing: list[str] | None) -> list[tuple[str, int]]:
+    """The files below a directory that are part of a dataset, in the order of their rows.
+
+    A partition's directory lies inside a dataset whose job records are further up.
+    """
+    outer = _dataset_above(storage, filesystem)
+    prefix = "" if outer is None else f"{storage.base[len(outer.base.rstrip('/')) + 1 :]}/"
+    place = storage if outer is None else outer
+    snapshot = visible_files(place, allow_missing=missing is not None)
+    if missing is not None:
+        missing += [place.full_path(path) for path in snapshot.missing if path.startswith(prefix)]
+    return [
+        (entry.path[len(prefix) :], entry.size)
+        for entry in snapshot.files
+        if entry.path.startswith(prefix)
+    ]
+
+
+def _dataset_above(storage: Storage, filesystem: Any) -> Storage | None:
+    """The dataset that a directory without records of its own is part of, if any."""
+    parts = storage.base.split("/")
+    if filesystem is None and "=" not in parts[-1] and _has_records(storage.base):
+        return None
+    for length in range(len(parts) - 1, 0, -1):
+        above = "/".join(parts[:length])
+        inside_partition = "=" in parts[length]
+        if filesystem is None:
+            if above and _has_records(above):
+                return None if is_hidden("/".join(parts[length:])) else open_storage(above)
+        elif not inside_partition:
+            return None
+        elif length == 1 or "=" not in parts[length - 1]:
+            outer = open_storage(above, filesystem)
+            return outer if list_records(outer).entries else None
+    return None
+
+
+def _has_records(directory: str) -> bool:
+    return os.path.isdir(os.path.join(directory, RECORDS_DIRECTORY))
+
+
+def _list_matches(
+    location: Location, pattern: str, wildcard: int, hive: bool, missing: list[str] | None
+) -> list[DataFile]:
+    directory = pattern[: pattern.rfind("/", 0, wildcard) + 1]
+    matches = _translate(pattern[len(directory) :]).fullmatch
+    storage = open_storage(directory or ".", location.filesystem)
+    files = []
+    for path, size in _visible(storage, location.filesystem, missing):
+        if matches(path):
+            full = directory + path
+            files.append(DataFile(full, size, _single(full, hive).partition))
+    return files
+
+
+def _translate(pattern: str) -> re.Pattern[str]:
+    """A regular expression for paths; a pattern that a directory matches takes all in it."""
+    parts = []
+    segments = [segment for segment in pattern.split("/") if segment]
+    for number, segment in enumerate(segments):
+        last = number == len(segments) - 1
+        if segment == "**":
+            parts.append(".+" if last else "(?:.+/)?")
+        else:
+            parts.append(_translate_segment(segment) + ("" if last else "/"))
+    return re.compile("".join(parts) + "(?:/.*)?", re.DOTALL)
+
+
+def _translate_segment(segment: str) -> str:
+    result = ""
+    index = 0
+    while index < len(segment):
+        character = segment[index]
+        index += 1
+        if character == "*":
+            result += "[^/]*"
+        elif character == "?":
+            result += "[^/]"
+        elif character == "[" and (end := segment.find("]", index + 1)) > 0:
+            inside = segment[index:end].replace("\\", "\\\\")
+            result += f"[^{inside[1:]}]" if inside[0] == "!" else f"[{inside}]"
+            index = end + 1
+        else:
+            result += re.escape(character)
+    return result

@@ -1,0 +1,179 @@
+"""How the columns of one file become the columns of a scan."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pymosaic.datasets.widening import widened
+from pymosaic.errors import DatasetError
+from pymosaic.file.row_group_reader import Selection
+from pymosaic.kernels.arrow_source import catalog_from_arrow
+from pymosaic.kernels.catalog import Catalog
+from pymosaic.kernels.column_union import differing
+
+__all__ = ["FileColumns", "WantedColumns"]
+
+
+class WantedColumns:
+    """Columns that a scan wants of every file."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self.names: list[str] = schema.names
+        self._catalog = catalog_from_arrow(schema, 1)
+        self._positions = self._catalog.original_order()
+        # A schema that a user gives may have types that no file has.
+        described = Selection(self._catalog, self._positions).import_schema()
+        self._is_exact = described.equals(schema)
+
+    def differing(self, catalog: Catalog, positions: npt.NDArray[np.int64]) -> list[int]:
+        """Which of the columns at these positions (-1: none) may differ in type or nullability."""
+        if self._is_exact:
+            places = differing(self._catalog, self._positions, catalog, positions)
+        else:
+            places = np.flatnonzero(positions >= 0)
+        result: list[int] = places.tolist()
+        return result
+
+
+class FileColumns:
+    """The columns of a scan, found in files of one catalog.
+
+    Parameters
+    ----------
+    catalog : Catalog
+        Columns of the file.
+    wanted : WantedColumns
+        Those that the file lacks are null, those of another type are cast.
+    path : str
+        A file with this catalog, for messages.
+
+    Attributes
+    ----------
+    selection : Selection
+        The columns to read from the file.
+    """
+
+    def __init__(self, catalog: Catalog, wanted: WantedColumns, path: str) -> None:
+        self.catalog = catalog
+        self.path = path
+        self._schema = wanted.schema
+        positions = catalog.find_many(wanted.names)
+        places = np.flatnonzero(positions >= 0)
+        changed = wanted.differing(catalog, positions)
+        self._is_same = len(places) == len(positions) and not changed
+        known = self._schema if self._is_same else None
+        self.selection = Selection(catalog, positions[places], known)
+        # Where each wanted column stands in the selection; -1 for those that are not there.
+        self._source = np.full(len(positions), -1, np.int64)
+        self._source[places] = np.arange(len(places))
+        self._casts: list[int] = []
+        self._not_null: list[int] = []
+        self._reinterpreted: set[str] = set()
+        if changed:
+            own = Selection(catalog, positions[changed]).import_schema()
+            for place, field in zip(changed, own, strict=True):
+                self._compare(place, field)
+        for place in np.flatnonzero(self._source < 0).tolist():
+            if not self._schema.field(place).nullable:
+                raise DatasetError(
+                    f"column {wanted.names[place]!r} must not be null, but {path} does not have it"
+                )
+
+    def _compare(self, place: int, own: pa.Field) -> None:
+        wanted = self._schema.field(place)
+        if own.nullable and not wanted.nullable:
+            self._not_null.append(place)
+        if own.type.equals(wanted.type):
+            return
+        self._casts.append(place)
+        united = widened(wanted.type, own.type)
+        if united is not None and united.equals(wanted.type):
+            return
+        self._reinterpreted.add(own.name)
+        try:
+            pa.nulls(0, own.type).cast(wanted.type)
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+            raise DatasetError(
+                f"column {own.name!r} is {own.type} in {self.path}, "
+                f"which cannot be converted to {wanted.type}"
+            ) from error
+
+    @cached_property
+    def ordered_types(self) -> dict[str, pa.DataType]:
+        """The file's own types of columns whose values, and so their order, a cast keeps."""
+        return {
+            field.name: field.type
+            for field in self.selection.import_schema()
+            if field.name not in self._reinterpreted
+        }
+
+    @cached_property
+    def null_width(self) -> int:
+        """Bytes per row that columns which are not in the file take, about."""
+        return _NULL_WIDTH * len(self._sources_and_nulls[1])
+
+    def adapt(self, batch: pa.RecordBatch, path: str) -> pa.RecordBatch:
+        """A batch of :attr:`selection`, as one of the wanted schema."""
+        if self._is_same:
+            return batch
+        for place in self._not_null:
+            if batch.column(int(self._source[place])).null_count:
+                raise DatasetError(
+                    f"{path}: column {self._schema.field(place).name!r} has nulls, "
+                    "which the schema does not allow"
+                )
+        if self._casts:
+            return self._cast(batch, path)
+        return self._rearrange(batch)
+
+    def _cast(self, batch: pa.RecordBatch, path: str) -> pa.RecordBatch:
+        sources, null_types = self._sources_and_nulls
+        own = [*batch.columns, *(pa.nulls(batch.num_rows, item) for item in null_types)]
+        columns = [own[source] for source in sources]
+        for place in self._casts:
+            columns[place] = _cast(columns[place], self._schema.field(place), path)
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    @cached_property
+    def _sources_and_nulls(self) -> tuple[list[int], list[pa.DataType]]:
+        """For each wanted column its source, where nulls of each type stand behind the columns."""
+        sources = self._source.copy()
+        types: dict[pa.DataType, int] = {}
+        for place in np.flatnonzero(sources < 0).tolist():
+            arrow_type = self._schema.field(place).type
+            sources[place] = len(self.selection.positions) + types.setdefault(
+                arrow_type, len(types)
+            )
+        return sources.tolist(), list(types)
+
+    def _rearrange(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Nulls for what is missing, without a Python object per column."""
+        sources, null_types = self._sources_and_nulls
+        for arrow_type in null_types:
+            batch = batch.append_column("", pa.nulls(batch.num_rows, arrow_type))
+        batch = batch.select(sources)
+        # Names and nullability are the schema's: the arrays are handed over with it.
+        structure = np.zeros(_ARROW_ARRAY_WORDS, np.int64)
+        batch._export_to_c(structure.ctypes.data)
+        return pa.RecordBatch._import_from_c(structure.ctypes.data, self._schema)
+
+
+# The widest null, with its bit of validity: a decimal.
+_NULL_WIDTH = 17
+
+# struct ArrowArray of the Arrow C data interface: ten fields of eight bytes.
+_ARROW_ARRAY_WORDS = 10
+
+
+def _cast(column: pa.Array, field: pa.Field, path: str) -> pa.Array:
+    try:
+        return column.cast(field.type)
+    except pa.ArrowInvalid as error:
+        raise DatasetError(
+            f"{path}: column {field.name!r} does not fit {field.type}: {error}"
+        ) from error

@@ -1,0 +1,126 @@
+"""The heads of a dataset's files: what is known of files without their data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from pymosaic.datasets.discovery import DataFile
+from pymosaic.datasets.read_ahead import read_ahead
+from pymosaic.errors import (
+    CorruptFileError,
+    DatasetError,
+    LimitExceededError,
+    MosaicError,
+    UnsupportedFeatureError,
+)
+from pymosaic.file.catalogs import BYTES_PER_COLUMN
+from pymosaic.file.open_file import FileHead, read_head
+from pymosaic.io import open_source, resolve_location, status_of
+from pymosaic.kernels.catalog import Catalog
+from pymosaic.kernels.column_union import ColumnUnion
+from pymosaic.limits import Limits
+from pymosaic.threads import num_threads
+
+__all__ = ["BROKEN_FILE", "HeadStore"]
+
+# What on_error="skip" skips: files that are no Mosaic files, damaged, or beyond what is allowed.
+BROKEN_FILE = (CorruptFileError, LimitExceededError, UnsupportedFeatureError)
+
+_MAX_KEPT_BYTES = 256 << 20
+_REMOTE_OPENERS = 32
+
+
+def _index_weight(head: FileHead) -> int:
+    # The bytes of the index are kept, and its entries take about twice as much.
+    return 3 * head.index_bytes
+
+
+def _same_columns(left: Catalog, right: Catalog) -> bool:
+    if left is right:
+        return True
+    union = ColumnUnion()
+    union.extend(left)
+    same_names = left.num_columns == right.num_columns and not len(union.find_new(right))
+    return same_names and not len(union.compare(right)[0])
+
+
+class HeadStore:
+    """The heads of a dataset's files, read when wanted, kept as far as memory is given.
+
+    Parameters
+    ----------
+    filesystem : object
+    limits : Limits
+    max_bytes : int
+        How much kept heads may take; what is dropped is read again when it is wanted again.
+    """
+
+    def __init__(self, filesystem: Any, limits: Limits, max_bytes: int = _MAX_KEPT_BYTES) -> None:
+        self._filesystem = filesystem
+        self._limits = limits
+        self._max_bytes = max_bytes
+        self._kept: dict[str, FileHead] = {}
+        self._catalogs: set[Catalog] = set()
+        self._bytes = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": {}, "_catalogs": set(), "_bytes": 0}
+
+    def get(self, path: str) -> FileHead | None:
+        """The head of a file if it is kept."""
+        return self._kept.get(path)
+
+    def load(
+        self, files: Iterable[DataFile], check: bool = False
+    ) -> Iterator[tuple[DataFile, FileHead | MosaicError]]:
+        """Heads in the order of the files, opened several at a time; of a broken file its error.
+
+        Parameters
+        ----------
+        files : iterable of DataFile
+        check : bool
+            Ask whether files were replaced since their heads were read, and read these anew. Local
+            files, which cost nothing to ask for, are always asked.
+        """
+        workers = num_threads() if self._filesystem is None else _REMOTE_OPENERS
+        load = partial(self._load, check or self._filesystem is None)
+        for file, head in read_ahead(load, ((file, 1) for file in files), workers, workers):
+            if isinstance(head, FileHead) and self._kept.get(file.path) is not head:
+                self._keep(file.path, head)
+            yield file, head
+
+    def _keep(self, path: str, head: FileHead) -> None:
+        replaced = self._kept.pop(path, None)
+        if replaced is not None:
+            self._bytes -= _index_weight(replaced)
+        weight = _index_weight(head)
+        if head.catalog not in self._catalogs:
+            weight += BYTES_PER_COLUMN * head.catalog.num_nodes
+        if self._bytes + weight <= self._max_bytes:
+            self._kept[path] = head
+            self._catalogs.add(head.catalog)
+            self._bytes += weight
+
+    def _load(self, check: bool, file: DataFile) -> tuple[DataFile, FileHead | MosaicError]:
+        head = self._kept.get(file.path)
+        size = file.size
+        if head is not None:
+            status = status_of(resolve_location(file.path, self._filesystem)) if check else None
+            if not check or (status is not None and head.is_of(status.size, status.version)):
+                return file, head
+            size = None
+        source = open_source(file.path, self._filesystem, size)
+        try:
+            found = read_head(source, self._limits)
+        except BROKEN_FILE as error:
+            return file, error
+        finally:
+            source.close()
+        if head is not None and not _same_columns(head.catalog, found.catalog):
+            return file, DatasetError(
+                f"{file.path} was replaced by a file with other columns since the dataset was "
+                "opened: open the dataset again"
+            )
+        return file, found

@@ -1,0 +1,213 @@
+"""What a dataset's records say together, as of one moment.
+
+A listing is not of one moment: names that come and go while it runs may be in it or not. Two
+listings in succession that show the same published names tell what had been published when the
+first ended: all that came before is in the second, and nothing that came after is in the first.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pymosaic.datasets.checkpoint import Checkpoint, ReplacedFile, merge_checkpoints
+from pymosaic.datasets.records import (
+    RECORDS_DIRECTORY,
+    AddedFile,
+    JobRecord,
+    Listing,
+    RemovedFile,
+    is_hidden,
+    job_of,
+    list_records,
+)
+from pymosaic.datasets.storage import Entry, Storage
+from pymosaic.errors import CorruptFileError, MosaicError
+
+__all__ = ["ATTEMPTS", "Log", "RecordsChangedError", "load_log", "pause", "read_log", "settle"]
+
+ATTEMPTS = 100
+_LONGEST_WAIT = 0.5
+
+
+class RecordsChangedError(Exception):
+    """Records that a listing showed are not there any more: look again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What has been published.
+
+    Parameters
+    ----------
+    listing : Listing
+        Where this is from.
+    state : Checkpoint
+        All of it, as a checkpoint would tell it.
+    covered : frozenset of str
+        Jobs that checkpoints tell of.
+    hidden : mapping of str to tuple of RemovedFile
+        By path, files of others that were taken out.
+    """
+
+    listing: Listing
+    state: Checkpoint
+    covered: frozenset[str]
+    hidden: Mapping[str, tuple[RemovedFile, ...]]
+
+    @property
+    def live(self) -> dict[str, AddedFile]:
+        """The files of jobs that are part of the dataset, in the order of their rows."""
+        return {file.path: file for file in self.state.files}
+
+    @property
+    def known_paths(self) -> frozenset[str]:
+        """Files that are live, or were and may still be there."""
+        gone = (item.file.path for item in self.state.replaced)
+        return frozenset(file.path for file in self.state.files).union(gone)
+
+    def is_foreign(self, entry: Entry) -> bool:
+        """Whether a file that no job is known of is part of the dataset."""
+        if is_hidden(entry.path) or job_of(entry.path) in self.state.jobs:
+            return False
+        return not any(file.hides(entry) for file in self.hidden.get(entry.path, ()))
+
+
+def settle(storage: Storage, listing: Listing, unpublished: set[str] | None = None) -> Listing:
+    """List records until two listings in succession show the same published names.
+
+    Jobs that any of them shows as unpublished are added to ``unpublished``.
+    """
+    for attempt in range(ATTEMPTS):
+        following = list_records(storage)
+        if unpublished is not None:
+            unpublished |= following.unpublished
+        if following.published == listing.published:
+            return following
+        listing = following
+        pause(attempt)
+    raise MosaicError(
+        f"{storage.name}: jobs published during each of {ATTEMPTS} listings; try again later"
+    )
+
+
+def pause(attempt: int) -> None:
+    """Wait before another look: not at first, then for longer, and never all at the same time."""
+    if attempt:
+        time.sleep(min(_LONGEST_WAIT, 0.005 * attempt) * random.uniform(0.5, 1.0))
+
+
+def read_log(storage: Storage) -> Log:
+    """What had been published at one moment; data files are not looked at."""
+    problem: Exception | None = None
+    for attempt in range(ATTEMPTS):
+        listing = settle(storage, list_records(storage))
+        try:
+            return load_log(storage, listing)
+        except RecordsChangedError as error:
+            problem = error
+            pause(attempt)
+    raise _unreadable(storage, problem)
+
+
+def _unreadable(storage: Storage, problem: Exception | None) -> MosaicError:
+    return CorruptFileError(
+        f"the records do not fit each other: {problem}", f"{storage.name}/{RECORDS_DIRECTORY}"
+    )
+
+
+def load_log(storage: Storage, listing: Listing) -> Log:
+    """Read what a listing shows.
+
+    Raises
+    ------
+    RecordsChangedError
+        If the listing is out of date by now.
+    CorruptFileError
+        If a record or a checkpoint is damaged.
+    """
+    base = _load_checkpoints(storage, listing)
+    covered = frozenset(base.jobs)
+    names = [name for job, (_, name) in listing.sequences.items() if job not in covered]
+    contents = _read_many(storage, names)
+    records: list[tuple[int, str, Entry, JobRecord]] = []
+    for name, content in zip(names, contents, strict=True):
+        entry = listing.entries[name]
+        record = JobRecord.parse(content, storage.full_path(entry.path))
+        if record.follows > base.number:
+            raise RecordsChangedError(f"{name} follows checkpoint {record.follows}, which is gone")
+        records.append((record.sequence, name[:32], entry, record))
+    records.sort(key=lambda item: item[:2])
+    state = _apply(base, records)
+    hidden: dict[str, tuple[RemovedFile, ...]] = {}
+    for gone in state.replaced:
+        path = gone.file.path
+        if job_of(path) not in state.jobs:
+            hidden[path] = (*hidden.get(path, ()), gone.file)
+    return Log(listing, state, covered, hidden)
+
+
+def _load_checkpoints(storage: Storage, listing: Listing) -> Checkpoint:
+    if not listing.checkpoints:
+        return Checkpoint(0)
+    read: list[Checkpoint] = []
+    known: set[str] = set()
+    # Most often the newest stands for all others.
+    for name in listing.checkpoints:
+        if name not in known:
+            [content] = _read_many(storage, [name])
+            read.append(Checkpoint.parse(content, storage.full_path(f"{RECORDS_DIRECTORY}/{name}")))
+            known |= read[-1].stands_for
+    return merge_checkpoints(read)
+
+
+def _read_many(storage: Storage, names: list[str]) -> list[bytes]:
+    try:
+        return storage.read_many(f"{RECORDS_DIRECTORY}/{name}" for name in names)
+    except OSError as error:
+        # Stores have many words for a file that is gone.
+        if missing := set(names) - list_records(storage).entries.keys():
+            raise RecordsChangedError(f"{min(missing)} is gone") from error
+        raise
+
+
+def _apply(base: Checkpoint, records: list[tuple[int, str, Entry, JobRecord]]) -> Checkpoint:
+    """A checkpoint, and records after it, in order."""
+    if not records:
+        return base
+    # A file that takes another's place sorts right behind it, and so before what followed.
+    places: dict[str, tuple[Any, ...]] = {
+        file.path: (1, index) for index, file in enumerate(base.files)
+    }
+    files = {file.path: file for file in base.files}
+    replaced = {gone.file: gone for gone in base.replaced}
+    jobs = dict(base.jobs)
+    types = dict(base.partition_types)
+    transactions = dict(base.transactions)
+    removed: set[str] = set()
+    for sequence, job, entry, record in records:
+        jobs[job] = None
+        for index, file in enumerate(record.adds):
+            files[file.path] = file
+            # What takes the place of files of others comes right after those.
+            place = (2,) if file.place is None else places.get(file.place, (0,))
+            places[file.path] = (*place, sequence, job, index)
+        for gone in record.removes:
+            removed.add(gone.path)
+            replaced[gone] = ReplacedFile(gone, entry.modified, record.keep_seconds)
+        types.update(record.partition_types)
+        if record.transaction is not None:
+            name, version = record.transaction
+            transactions[name] = max(version, transactions.get(name, version))
+    live = sorted(files.keys() - removed, key=places.__getitem__)
+    return replace(
+        base,
+        files=tuple(files[path].in_order() for path in live),
+        replaced=tuple(replaced.values()),
+        jobs=jobs,
+        partition_types=types,
+        transactions=transactions,
+    )

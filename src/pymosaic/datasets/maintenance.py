@@ -1,0 +1,280 @@
+"""Upkeep: checkpoints, files that were replaced long enough ago, records that nobody needs.
+
+Commits do it now and then, under the claim and without ever failing for it; ``vacuum`` does it
+when asked. What is deleted, and why no reader is misled:
+
+- *Files that were replaced* stay hidden: every checkpoint tells of them until they are gone.
+- *Records* go one checkpoint after the one that covers them, and *checkpoints* when two newer ones
+  are there: a listing that began before sees either the old or the new, and a reader who finds
+  another checkpoint than before begins anew.
+- *Marks of jobs that gave up*, which hide what such a job's tasks write late, become part of a
+  checkpoint first.
+
+Ages compare times of the file system with a time of the same file system: that of the claim, a
+file written just now. No clock of this machine is asked, and no answer of a clock decides whether a
+record or a checkpoint still counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+
+from pymosaic.datasets.checkpoint import Checkpoint, ReplacedFile
+from pymosaic.datasets.claim import Claim
+from pymosaic.datasets.log import Log, read_log
+from pymosaic.datasets.records import (
+    DAY_SECONDS,
+    RECORDS_DIRECTORY,
+    STAGING_DIRECTORY,
+    Listing,
+    checkpoint_path,
+    is_hidden,
+    job_of,
+    list_records,
+    record_path,
+)
+from pymosaic.datasets.storage import Entry, Storage
+from pymosaic.errors import CommitConflictError, DatasetError
+
+__all__ = ["Upkeep", "is_due", "is_older", "maintain", "remove_files", "tidy_records"]
+
+RECORDS_PER_CHECKPOINT = 64
+# What one commit deletes at most, so that none takes long.
+_FILES_AT_ONCE = 1000
+# How long a checkpoint tells of jobs none of whose files are left.
+_MEMORY_SECONDS = 7 * DAY_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """What was deleted: data files, and how many bytes those were."""
+
+    files: tuple[str, ...] = ()
+    num_bytes: int = 0
+
+
+def is_due(listing: Listing, job: str) -> bool:
+    """Whether a commit should look after the records; the listing alone tells, after it published.
+
+    There are many records that no checkpoint covers, or one is a day older than the job's own.
+    """
+    number = listing.number
+    open_records = [
+        listing.entries[name]
+        for sequence, name in listing.sequences.values()
+        if sequence > number or not number
+    ]
+    if len(open_records) > RECORDS_PER_CHECKPOINT:
+        return True
+    mine = listing.sequences.get(job)
+    now = None if mine is None else listing.entries[mine[1]].modified
+    marks = [listing.entries[f"{aborted}.aborted"] for aborted in listing.aborted]
+    return any(is_older(entry, now, DAY_SECONDS) for entry in (*open_records, *marks))
+
+
+def maintain(storage: Storage, job: str) -> None:
+    """Do what is due, unless another job is at it."""
+    with suppress(CommitConflictError), Claim(storage, job, patience=0.0) as claim:
+        listing = list_records(storage)
+        old = any(is_older(entry, claim.moment, DAY_SECONDS) for entry in listing.entries.values())
+        # Files that tasks left are looked for once in a while only: that is a long listing.
+        entries = storage.list_files() if old else ()
+        tidy_records(storage, claim, entries, limit=_FILES_AT_ONCE)
+
+
+def tidy_records(
+    storage: Storage,
+    claim: Claim,
+    entries: Iterable[Entry],
+    *,
+    older_than: float | None = None,
+    limit: int | None = None,
+) -> Upkeep:
+    """Delete what was replaced, and what jobs left, and write a checkpoint if that is worth it.
+
+    Parameters
+    ----------
+    storage : Storage
+    claim : Claim
+        Which is held.
+    entries : iterable of Entry
+        All files, for sizes and to find those that tasks left; may be empty.
+    older_than : float, optional
+        Replaced files go that were replaced so many seconds ago; by default when the job that
+        replaced them said. Others go by the same age, by default a day.
+    limit : int, optional
+        How many files to delete at most.
+    """
+    now = claim.moment
+    log = read_log(storage)
+    entries = list(entries)
+    sizes = {entry.path: entry.size for entry in entries}
+    age = DAY_SECONDS if older_than is None else older_than
+    due = [
+        gone
+        for gone in log.state.replaced
+        if (gone if older_than is None else replace(gone, keep_seconds=older_than)).is_due(now)
+    ][:limit]
+    deleted = _delete_replaced(storage, log, due)
+    known = log.known_paths
+    left = [
+        entry.path
+        for entry in entries
+        if _is_left_over(entry, log, known) and is_older(entry, now, age)
+    ][:limit]
+    remove_files(storage, left)
+    marks = {
+        job: listing_entry
+        for job in log.listing.aborted
+        if is_older(listing_entry := log.listing.entries[f"{job}.aborted"], now, age)
+    }
+    _write_checkpoint(storage, claim, log, deleted, marks.keys())
+    paths = [gone.file.path for gone in deleted if gone.file.path in sizes] + left
+    return Upkeep(tuple(paths), sum(sizes.get(path, 0) for path in paths))
+
+
+def _delete_replaced(storage: Storage, log: Log, due: Iterable[ReplacedFile]) -> list[ReplacedFile]:
+    """Delete files, but for those that a link leads to; what is gone then."""
+    due = list(due)
+    foreign = {x.file.path for x in due if job_of(x.file.path) not in log.state.jobs}
+    present = _present(storage, foreign)
+    wanted: dict[str, None] = {}
+    kept: set[str] = set()
+    for item in due:
+        path = item.file.path
+        if path not in foreign or (path in present and _is_meant(item, present[path])):
+            wanted[path] = None
+    for path, is_deleted in zip(
+        wanted, storage.each(partial(_delete, storage), wanted), strict=True
+    ):
+        if not is_deleted:
+            kept.add(path)
+    remove_directories(storage, wanted.keys() - kept)
+    return [item for item in due if item.file.path not in kept]
+
+
+def _is_meant(item: ReplacedFile, entry: Entry) -> bool:
+    """Whether a file of others is the one that was replaced, and not a new one of its name."""
+    if item.file.size is None and None not in (item.since, entry.modified):
+        return entry.modified <= item.since  # type: ignore[operator]
+    return item.file.hides(entry)
+
+
+def _delete(storage: Storage, path: str) -> bool:
+    try:
+        storage.delete(path)
+    except DatasetError:
+        return False  # behind a link: it stays, and stays hidden
+    return True
+
+
+def _present(storage: Storage, paths: Iterable[str]) -> dict[str, Entry]:
+    """Those of these files that are there."""
+    wanted = set(paths)
+    directories = {path.rpartition("/")[0] for path in wanted}
+    return {
+        entry.path: entry
+        for directory in sorted(directories)
+        for entry in storage.list_files(directory, recursive=False)
+        if entry.path in wanted
+    }
+
+
+def _is_left_over(entry: Entry, log: Log, known: frozenset[str]) -> bool:
+    """Whether a file is one that a task of an ended job left, which was never published."""
+    job = job_of(entry.path)
+    if is_hidden(entry.path) or job is None or entry.outside:
+        return False
+    if job in log.listing.aborted:
+        return True
+    return job in log.state.jobs and entry.path not in known
+
+
+def _write_checkpoint(
+    storage: Storage,
+    claim: Claim,
+    log: Log,
+    deleted: Iterable[ReplacedFile],
+    marks: Iterable[str],
+) -> None:
+    """Write one if it covers enough or forgets something, and delete what it makes needless."""
+    gone = {item.file for item in deleted}
+    marks = list(marks)
+    open_records = [job for job in log.listing.sequences if job not in log.covered]
+    if not gone and not marks and len(open_records) <= RECORDS_PER_CHECKPOINT:
+        aged = [log.listing.entries[log.listing.sequences[job][1]] for job in open_records]
+        if not any(is_older(entry, claim.moment, DAY_SECONDS) for entry in aged):
+            return
+    state = log.state
+    replaced = tuple(item for item in state.replaced if item.file not in gone)
+    listing = list_records(storage)
+    claim.check(listing.entries.values())
+    checkpoint = Checkpoint(
+        listing.highest + 1,
+        frozenset(log.listing.checkpoints),
+        state.files,
+        replaced,
+        _remembered(log, replaced, claim.moment, marks),
+        state.partition_types,
+        state.transactions,
+    )
+    storage.write(checkpoint_path(checkpoint.number, claim.job), checkpoint.emit())
+    # From here on a reader of any listing that begins finds the new checkpoint.
+    needless = [name for name in log.listing.checkpoints if name in state.stands_for]
+    for job in log.covered.intersection(log.listing.sequences):
+        needless.append(log.listing.sequences[job][1])
+        if storage.moves:
+            storage.remove_tree(f"{STAGING_DIRECTORY}/{job}")
+    storage.delete_many(f"{RECORDS_DIRECTORY}/{name}" for name in needless)
+    for job in {*(log.covered & log.listing.pending), *marks}:
+        # A record that was published when the job had given up must not outlive the mark.
+        late = [x for x in log.listing.entries if x.startswith(job) and x.endswith(".json")]
+        if job in marks:
+            storage.delete_many(f"{RECORDS_DIRECTORY}/{name}" for name in late)
+        storage.delete(record_path(job, "pending"))
+        storage.delete(record_path(job, "aborted"))
+
+
+def _remembered(
+    log: Log, replaced: Iterable[ReplacedFile], now: float | None, marks: Iterable[str]
+) -> dict[str, float | None]:
+    """Jobs that the checkpoint tells of, and since when."""
+    jobs = {job: now if since is None else since for job, since in log.state.jobs.items()}
+    jobs.update((job, now) for job in marks)
+    needed = {job_of(file.path) for file in log.state.files}
+    needed.update(job_of(item.file.path) for item in replaced)
+    return {
+        job: since
+        for job, since in jobs.items()
+        if job in needed
+        or since is None
+        or now is None
+        or job not in log.covered
+        or now - since < _MEMORY_SECONDS
+    }
+
+
+def remove_files(storage: Storage, paths: Iterable[str]) -> None:
+    """Delete data files, and the directories that are empty then."""
+    paths = list(paths)
+    storage.delete_many(paths)
+    remove_directories(storage, paths)
+
+
+def remove_directories(storage: Storage, paths: Iterable[str]) -> None:
+    """Delete the directories of files that are gone, those that are empty."""
+    directories = {path.rpartition("/")[0] for path in paths}
+    while directories := directories - {""}:
+        for directory in sorted(directories, key=len, reverse=True):
+            storage.remove_empty(directory)
+        directories = {directory.rpartition("/")[0] for directory in directories}
+
+
+def is_older(entry: Entry, now: float | None, seconds: float) -> bool:
+    """Whether a file is so many seconds old, at a time of its file system; 0 takes them all."""
+    if seconds == 0:
+        return True
+    return None not in (entry.modified, now) and now - entry.modified > seconds  # type: ignore[operator]

@@ -1,0 +1,95 @@
+"""Which files a job replaces, told by partitions: chosen when it publishes, not when it begins.
+
+A job that names files may find that another has replaced them since. One that says *which
+partitions* it replaces gives a :data:`Selection` to :meth:`WriteJob.commit`,
+which asks it while it holds the claim, with the files of that moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from pymosaic.datasets.partitioning import partition_schema, split_partition, typed_partition
+from pymosaic.datasets.storage import Entry
+from pymosaic.errors import InvalidOptionError
+from pymosaic.filters.residual import residual_filter
+from pymosaic.filters.tuples import parse_filters
+
+__all__ = ["Selection", "partition_of", "partitions_of", "partitions_where"]
+
+# From the files of a dataset to the paths of those to replace.
+Selection: TypeAlias = Callable[[Sequence[Entry]], Iterable[str]]
+
+
+def partition_of(path: str) -> tuple[tuple[str, str | None], ...]:
+    """Keys and values, as text, of the directories that a file is in.
+
+    Examples
+    --------
+    >>> partition_of("day=1/city=S%C3%A3o/x.mosaic")
+    (('day', '1'), ('city', 'São'))
+    """
+    return split_partition(path.split("/")[:-1])
+
+
+def partitions_of(adds: Iterable[str]) -> Selection:
+    """All files of the partitions that these files are in."""
+    touched = {partition_of(path) for path in adds}
+    return lambda files: [entry.path for entry in files if partition_of(entry.path) in touched]
+
+
+def partitions_where(filters: object, schema: pa.Schema | None = None) -> Selection:
+    """All files of the partitions that a filter selects, as in ``replaceWhere``.
+
+    Parameters
+    ----------
+    filters : list of tuples, list of lists of tuples
+        As for :func:`pymosaic.read_table`, about partition columns only.
+    schema : pyarrow.Schema, optional
+        Types of partition columns; by default those that a reader would find.
+
+    Raises
+    ------
+    InvalidOptionError
+        When files are chosen: if the filter asks for a column that no directory tells.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic
+    >>> from pymosaic.datasets.commit import WriteJob
+    >>> days = pa.table({"day": [1, 2, 3], "temp": [7, 8, 9]})
+    >>> _ = pymosaic.write_dataset(days, "week", partition_by="day")
+    >>> job = WriteJob.start("week", mode="append")
+    >>> len(job.commit([], removes=partitions_where([("day", ">=", 2)])))
+    2
+    >>> pymosaic.dataset("week").scan().to_table()["temp"].to_pylist()
+    [7]
+    """
+    row_filter = parse_filters(filters)
+    if row_filter is None:
+        raise InvalidOptionError("filters must select the partitions to replace, got None")
+
+    def select(files: Sequence[Entry]) -> Iterable[str]:
+        partitions = {entry.path: partition_of(entry.path) for entry in files}
+        types = partition_schema(partitions, schema)
+        if missing := [name for name in row_filter.columns if name not in types.names]:
+            if not files:
+                return []
+            raise InvalidOptionError(
+                f"filters: {missing[0]!r} is not a partition column; these are {types.names}"
+            )
+        row_filter.validate({field.name: field.type for field in types})
+        chosen = []
+        for path, partition in partitions.items():
+            constants = {
+                key: pa.scalar(value, types.field(key).type)
+                for key, value in typed_partition(partition, types, path)
+            }
+            if residual_filter(row_filter, constants)[0]:
+                chosen.append(path)
+        return chosen
+
+    return select

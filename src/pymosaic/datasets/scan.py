@@ -1,0 +1,259 @@
+"""A question to a dataset: columns, filter, limit; its plan and its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pymosaic.datasets.binding import BoundFile, ColumnBinding
+from pymosaic.datasets.discovery import DataFile
+from pymosaic.datasets.plan import FilePlan, Piece, ScanPlan, Share, make_pieces, plan_file
+from pymosaic.datasets.scan_task import ScanTask
+from pymosaic.errors import InvalidOptionError
+from pymosaic.file.open_file import FileHead
+from pymosaic.kernels.arrow_export import MemoryBudget
+from pymosaic.keywords import checked_keywords
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pymosaic.datasets.dataset import Dataset
+
+__all__ = ["Scan"]
+
+_PIECE_BYTES = 128 << 20
+_BATCH_ROWS = 65_536
+_WHOLE_ROW_GROUPS = 1 << 40
+
+
+def _check_positive(option: str, value: int) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise InvalidOptionError(f"{option} must be an int of at least 1, got {value!r}")
+
+
+class _Totals:
+    """What there is in the files that were looked at."""
+
+    def __init__(self) -> None:
+        self.row_groups = 0
+        self.buckets = 0
+
+
+class Scan:
+    """Columns and rows of a dataset; nothing is read before it is asked for.
+
+    Made by :meth:`pymosaic.Dataset.scan`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic
+    >>> pymosaic.write_table(pa.table({"n": range(5), "text": ["x"] * 5}), "five.mosaic")
+    >>> scan = pymosaic.dataset("five.mosaic").scan(columns=["n"], filters=[("n", ">", 2)])
+    >>> print(scan.explain())
+    Scan of 1 of 2 columns in five.mosaic
+      filter: n > 2
+      files                    1 of               1  (0 pruned)
+      row groups               1 of               1  (0 pruned)
+      buckets                  1 of               2  (1 pruned)
+      bytes ...
+    >>> pieces = scan.plan().pieces
+    >>> [batch.to_pydict() for batch in scan.task().read(pieces)]
+    [{'n': [3, 4]}]
+    """
+
+    def __init__(self, dataset: Dataset, task: ScanTask, limit: int | None) -> None:
+        self._dataset = dataset
+        self._task = task
+        self._limit = limit
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the result."""
+        return self._task.schema
+
+    def task(self) -> ScanTask:
+        """What reads the pieces of the plan, here or on another machine."""
+        return self._task
+
+    @checked_keywords()
+    def plan(self, max_piece_bytes: int = _PIECE_BYTES) -> ScanPlan:
+        """Choose what to read: from names, partition values and statistics, not from data.
+
+        Parameters
+        ----------
+        max_piece_bytes : int
+            A file of which more (compressed) bytes are wanted is cut into several pieces, a row
+            group at least each.
+        """
+        _check_positive("max_piece_bytes", max_piece_bytes)
+        totals = _Totals()
+        plans = [plan for plan in self._plan_files(totals) if plan.row_groups]
+        pieces = tuple(make_pieces(plans, max_piece_bytes))
+        return ScanPlan(
+            pieces,
+            Share(len(self._dataset.files), len(plans)),
+            Share(totals.row_groups, sum(len(plan.row_groups) for plan in plans)),
+            Share(
+                totals.buckets, sum(item.num_buckets for plan in plans for item in plan.row_groups)
+            ),
+            Share(self._dataset.num_bytes, sum(piece.num_bytes for piece in pieces)),
+        )
+
+    def _bind(self, counts: bool) -> Iterator[tuple[DataFile, FileHead, BoundFile]]:
+        """Files that partition values do not rule out, one after the other.
+
+        Where heads alone decide about rows, they must be those of the files as they are.
+        """
+        binding = ColumnBinding(self._task)
+        possible = (
+            file for file in self._dataset._files if binding.partition_passes(file.partition)
+        )
+        check = counts or self._task.row_filter is not None
+        for file, head in self._dataset._load(possible, check):
+            yield file, head, binding.bind(head, file.partition, file.path)
+
+    def _plan_files(self, totals: _Totals | None = None) -> Iterator[FilePlan]:
+        left = None if self._task.row_filter is not None else self._limit
+        for file, head, bound in self._bind(counts=False):
+            if totals is not None:
+                totals.row_groups += head.index.num_row_groups
+                totals.buckets += head.index.num_row_groups * head.catalog.num_buckets
+            if left is not None and left <= 0:
+                if totals is None:
+                    return
+                continue
+            plan = plan_file(
+                head, file.path, file.partition, bound.shares, partial(bound.excludes, head)
+            )
+            if left is not None:
+                plan = plan.first_rows(left)
+                left -= plan.num_rows
+            yield plan
+
+    @checked_keywords()
+    def to_batches(
+        self, batch_size: int = _BATCH_ROWS, use_threads: bool = True
+    ) -> Iterator[pa.RecordBatch]:
+        """Read in batches, file by file in the order of :attr:`Dataset.files`.
+
+        Parameters
+        ----------
+        batch_size : int
+            Rows in a batch, at most.
+        use_threads : bool
+            Read ahead, and decode on several threads.
+        """
+        _check_positive("batch_size", batch_size)
+        return self._batches(batch_size, use_threads, None)
+
+    def _batches(
+        self, batch_size: int, use_threads: bool, budget: MemoryBudget | None
+    ) -> Iterator[pa.RecordBatch]:
+        left = self._limit
+        if left == 0:
+            return
+        # Files are planned as they are reached: the first rows need not wait for the last file.
+        pieces = make_pieces(self._plan_files(), _PIECE_BYTES)
+        for batch in self._task.read(
+            pieces,
+            batch_size=batch_size,
+            use_threads=use_threads,
+            heads=self._dataset._heads,
+            budget=budget,
+        ):
+            if left is None:
+                yield batch
+                continue
+            yield batch.slice(0, left)
+            left -= batch.num_rows
+            if left <= 0:
+                return
+
+    @checked_keywords()
+    def to_table(self, use_threads: bool = True) -> pa.Table:
+        """Read everything into an Arrow table, a chunk per row group."""
+        budget = MemoryBudget(self._task.limits.max_table_bytes)
+        batches = self._batches(_WHOLE_ROW_GROUPS, use_threads, budget)
+        return pa.Table.from_batches(list(batches), self.schema)
+
+    @checked_keywords()
+    def to_reader(self, batch_size: int = _BATCH_ROWS) -> pa.RecordBatchReader:
+        """A stream of batches, for whatever takes Arrow streams."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches(batch_size))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(
+        self,
+        index: str | Iterable[str] | None = None,
+        dtype_backend: str | None = None,
+        **options: Any,
+    ) -> pd.DataFrame:
+        """Read everything into a pandas frame.
+
+        Parameters
+        ----------
+        index, dtype_backend
+            As for :func:`pymosaic.read_pandas`.
+        **options
+            Go to :meth:`pyarrow.Table.to_pandas`.
+        """
+        from pymosaic.interop.pandas import table_to_frame
+
+        return table_to_frame(self.to_table(), index, dtype_backend, **options)
+
+    def count_rows(self) -> int:
+        """Count rows, without reading data where partition values and statistics decide."""
+        count = 0
+        open_questions: list[Piece] = []
+        for file, head, bound in self._bind(counts=True):
+            undecided = []
+            for row_group in range(head.index.num_row_groups):
+                if bound.excludes(head, row_group):
+                    continue
+                num_rows = head.index.row_count(row_group)
+                if bound.covers(head, row_group):
+                    count += num_rows
+                elif num_rows:
+                    undecided.append((row_group, num_rows))
+            if undecided:
+                row_groups, rows = zip(*undecided, strict=True)
+                open_questions.append(Piece(file.path, row_groups, sum(rows), 0, file.partition))
+        if open_questions:
+            task = replace(self._task, schema=pa.schema([]))
+            batches = task.read(open_questions, heads=self._dataset._heads)
+            count += sum(batch.num_rows for batch in batches)
+        return count if self._limit is None else min(count, self._limit)
+
+    def explain(self) -> str:
+        """What would be read, and what is spared."""
+        plan = self.plan()
+        lines = [
+            f"Scan of {len(self.schema)} of {len(self._dataset.schema)} columns "
+            f"in {self._dataset.base}"
+        ]
+        if self._task.row_filter is not None:
+            lines.append(f"  filter: {self._task.row_filter}")
+        if self._limit is not None:
+            lines.append(f"  limit: {self._limit} rows")
+        for name in ("files", "row_groups", "buckets", "bytes"):
+            share: Share = getattr(plan, name)
+            lines.append(
+                f"  {name.replace('_', ' '):<11}{share.to_read:>15,} of {share.total:>15,}"
+                f"  ({share.pruned:,} pruned)"
+            )
+        lines.append(f"  {len(plan.pieces)} pieces, {plan.num_rows:,} rows before filtering")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"<pymosaic.Scan of {len(self.schema)} columns in {self._dataset.base}"
+            f"{'' if self._task.row_filter is None else ', filtered'}"
+            f"{'' if self._limit is None else f', {self._limit} rows at most'}>"
+        )

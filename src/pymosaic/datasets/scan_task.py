@@ -1,0 +1,284 @@
+"""Reading pieces, on any machine: what every task of a scan shares."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from pymosaic.datasets.binding import BoundFile, ColumnBinding
+from pymosaic.datasets.file_columns import FileColumns
+from pymosaic.datasets.heads import BROKEN_FILE, HeadStore
+from pymosaic.datasets.partitioning import Partition
+from pymosaic.datasets.plan import Piece
+from pymosaic.datasets.read_ahead import read_ahead
+from pymosaic.errors import DatasetError, LimitExceededError, located
+from pymosaic.file.open_file import OpenFile, read_head
+from pymosaic.file.row_group_reader import RowGroupReader
+from pymosaic.filters.row_filter import Filter
+from pymosaic.io import Source, open_source
+from pymosaic.kernels.arrow_export import MemoryBudget
+from pymosaic.keywords import checked_keywords
+from pymosaic.limits import Limits
+from pymosaic.threads import num_threads
+
+__all__ = ["ScanTask", "warn_skipped"]
+
+_BATCH_ROWS = 65_536
+# Compressed bytes that may be on their way; decoded they are a few times as much.
+_AHEAD_BYTES = 64 << 20
+_REMOTE_READERS = 8
+# The widest value of a partition column, text aside.
+_PARTITION_WIDTH = 16
+
+_Unit: TypeAlias = "tuple[_File, int]"
+_Outcome: TypeAlias = "pa.RecordBatch | Exception | None"
+
+
+def warn_skipped(error: Exception, what: str) -> None:
+    """Tell that something was left out."""
+    warnings.warn(f"skipped {what}: {error}", UserWarning, stacklevel=4)
+
+
+@dataclass(frozen=True)
+class ScanTask:
+    """Reads pieces of a plan; the same for all of them, and picklable.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Columns of the result, in order.
+    partition_schema : pyarrow.Schema
+        All columns that come from directories.
+    row_filter : Filter or None
+        Rows to keep.
+    filter_schema : pyarrow.Schema
+        The columns of the filter.
+    filesystem : object
+        Where the files are; None for the local file system.
+    limits : Limits
+        Caps that files are held to.
+    on_error : str
+        ``"raise"``, or ``"skip"`` to leave out, with a warning, row groups that cannot be read.
+    """
+
+    schema: pa.Schema
+    partition_schema: pa.Schema
+    row_filter: Filter | None
+    filter_schema: pa.Schema
+    filesystem: Any
+    limits: Limits
+    on_error: str = "raise"
+
+    def constants(self, partition: Partition) -> dict[str, pa.Scalar]:
+        """The values of a file's partition columns."""
+        return {
+            key: pa.scalar(value, self.partition_schema.field(key).type) for key, value in partition
+        }
+
+    @checked_keywords()
+    def read(
+        self,
+        pieces: Iterable[Piece],
+        *,
+        batch_size: int = _BATCH_ROWS,
+        use_threads: bool = True,
+        heads: HeadStore | None = None,
+        budget: MemoryBudget | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of these pieces that pass the filter, in order.
+
+        Parameters
+        ----------
+        pieces : iterable of Piece
+        batch_size : int
+            Rows in a batch, at most.
+        use_threads : bool
+            Read row groups ahead, and decode buckets on several threads. Row groups of some
+            64 MiB (compressed) in all are on their way at a time.
+        heads : HeadStore, optional
+            Files whose end is known already.
+        budget : MemoryBudget, optional
+            Arrow memory that all batches may take together.
+        """
+        reading = _Reading(self, use_threads, heads, budget)
+        workers = 1
+        if use_threads:
+            workers = num_threads() if self.filesystem is None else _REMOTE_READERS
+        outcomes = read_ahead(reading.read, reading.units(pieces), workers, _AHEAD_BYTES)
+        try:
+            for outcome in outcomes:
+                if isinstance(outcome, Exception):
+                    warn_skipped(outcome, "a row group")
+                elif outcome is not None:
+                    for start in range(0, outcome.num_rows, batch_size):
+                        yield outcome.slice(start, batch_size)
+        finally:
+            outcomes.close()
+            reading.close()
+
+
+class _File:
+    """One piece while it is read; opened by the first of its row groups, closed by the last."""
+
+    def __init__(self, piece: Piece, reading: _Reading) -> None:
+        self.piece = piece
+        self._reading = reading
+        self._lock = threading.Lock()
+        self._left = len(piece.row_groups)
+        self._source: Source | None = None
+        self._opened: tuple[OpenFile, BoundFile] | None = None
+        self._broken: Exception | None = None
+
+    def open(self) -> tuple[OpenFile, BoundFile]:
+        """Open the file, unless that is done."""
+        with self._lock:
+            if self._opened is None:
+                if self._broken is not None:
+                    raise self._broken
+                try:
+                    self._opened = self._open()
+                except BROKEN_FILE as error:
+                    self._broken = error
+                    raise
+            return self._opened
+
+    def _open(self) -> tuple[OpenFile, BoundFile]:
+        task, path = self._reading.task, self.piece.path
+        heads = self._reading.heads
+        head = None if heads is None else heads.get(path)
+        source = open_source(path, task.filesystem, None if head is None else head.size)
+        self._source = source
+        if head is None:
+            head = read_head(source, task.limits)
+        if (
+            not head.is_of(source.size, source.version)
+            or self.piece.row_groups[-1] >= head.index.num_row_groups
+        ):
+            raise DatasetError(f"{path} has changed since the scan was planned: plan it again")
+        bound = self._reading.binding.bind(head, self.piece.partition, path)
+        return head.open(source, task.limits), bound
+
+    def finish_row_group(self) -> None:
+        """Close the file if this was the last row group."""
+        with self._lock:
+            self._left -= 1
+            if self._left == 0:
+                self._close()
+
+    def close(self) -> None:
+        """Close the file if it is open."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        self._opened = None
+        if self._source is not None:
+            self._source.close()
+
+
+class _Reading:
+    """One pass over some pieces."""
+
+    def __init__(
+        self,
+        task: ScanTask,
+        use_threads: bool,
+        heads: HeadStore | None,
+        budget: MemoryBudget | None,
+    ) -> None:
+        self.task = task
+        self.heads = heads
+        self.binding = ColumnBinding(task)
+        self._use_threads = use_threads
+        self._budget = budget
+        self._files: dict[int, _File] = {}
+        places = {key: task.schema.get_field_index(key) for key in task.partition_schema.names}
+        # The wanted columns that come from directories, and where columns go once those are added.
+        self._added = {key: task.schema.field(place) for key, place in places.items() if place >= 0}
+        self._order = _order(len(task.schema), [places[key] for key in self._added])
+
+    def units(self, pieces: Iterable[Piece]) -> Iterator[tuple[_Unit, int]]:
+        """Row groups to read, each with what it weighs."""
+        for piece in pieces:
+            file = _File(piece, self)
+            self._files[id(file)] = file
+            weight = piece.num_bytes // max(1, len(piece.row_groups))
+            for row_group in piece.row_groups:
+                yield (file, row_group), weight
+
+    def read(self, unit: _Unit) -> _Outcome:
+        """The rows of one row group that pass, or None."""
+        file, row_group = unit
+        try:
+            return self._read(file, row_group)
+        except BROKEN_FILE as error:
+            if self.task.on_error == "raise":
+                raise
+            return error
+        finally:
+            file.finish_row_group()
+
+    def _read(self, file: _File, row_group: int) -> pa.RecordBatch | None:
+        opened, bound = file.open()
+        path = file.piece.path
+        if bound.excludes(opened, row_group):
+            return None
+        wanted, tested = bound.columns.selection, bound.tested
+        with located(path):
+            reader = RowGroupReader(opened, row_group, self._use_threads, self._budget)
+            batch: pa.RecordBatch | None
+            if tested is None or bound.row_filter is None:
+                batch = reader.read(wanted)
+            else:
+                adapt = partial(tested.adapt, path=path)
+                batch = reader.read_matching(wanted, bound.row_filter, tested.selection, adapt)
+        if batch is None:
+            return None
+        self._check_size(batch.num_rows, bound.columns, file.piece)
+        return self._complete(bound.columns.adapt(batch, path), file.piece.partition)
+
+    def _check_size(self, num_rows: int, columns: FileColumns, piece: Piece) -> None:
+        """Hold columns that are made up, not read, to the limit: a file may claim any row count."""
+        width = columns.null_width + sum(
+            _PARTITION_WIDTH + len(str(value))
+            for key, value in piece.partition
+            if key in self._added
+        )
+        limit = self.task.limits.max_row_group_bytes
+        if num_rows * width > limit:
+            raise LimitExceededError(
+                f"{num_rows} rows, with columns that the file lacks, take more than "
+                f"Limits.max_row_group_bytes ({limit})",
+                piece.path,
+                "row group",
+            )
+
+    def _complete(self, batch: pa.RecordBatch, partition: Partition) -> pa.RecordBatch:
+        """Add the columns that come from directories."""
+        for key, value in partition:
+            field = self._added.get(key)
+            if field is not None:
+                array = pa.repeat(pa.scalar(value, field.type), batch.num_rows)
+                batch = batch.append_column(field, array)
+        return batch if self._order is None else batch.select(self._order)
+
+    def close(self) -> None:
+        """Close what is open."""
+        for file in self._files.values():
+            file.close()
+
+
+def _order(num_columns: int, last: list[int]) -> list[int] | None:
+    """How to select columns so that the last of them go to these places; None if they are there."""
+    kept = num_columns - len(last)
+    if last == list(range(kept, num_columns)):
+        return None
+    sources = dict(zip(last, range(kept, num_columns), strict=True))
+    others = iter(range(kept))
+    return [sources[place] if place in sources else next(others) for place in range(num_columns)]

@@ -1,0 +1,241 @@
+"""The files of a dataset, as of one moment, whatever jobs do meanwhile.
+
+::
+
+    records (first) ─► files ─► records, until two listings agree (last) ─► what these say
+          ▲                                   │
+          └──── begin anew: another checkpoint, a record that is gone, a file that is not there
+
+Files of jobs are those that the last records tell; the listing of files must show them, unless
+their job has published since the first. Files of others are those in the listing of files that no
+record hides. What hides them is forgotten only by a new checkpoint after they were deleted, and so
+is a job whose files were deleted: with the same checkpoint before and after, nothing in the listing
+of files is a remainder that nobody tells of any more.
+
+A directory below with records of its own is a dataset of its own: its files are not part of this
+one. :func:`visible_files` gives them as well, each dataset as of a moment of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from pymosaic.datasets.log import (
+    ATTEMPTS,
+    Log,
+    RecordsChangedError,
+    load_log,
+    pause,
+    settle,
+)
+from pymosaic.datasets.records import (
+    RECORDS_DIRECTORY,
+    AddedFile,
+    Listing,
+    RemovedFile,
+    is_hidden,
+    job_of,
+    list_records,
+    natural_order,
+)
+from pymosaic.datasets.storage import Entry, Storage
+from pymosaic.errors import DatasetError, MosaicError
+
+__all__ = ["Snapshot", "missing_files_error", "take_snapshot", "visible_files"]
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A dataset at one moment.
+
+    Parameters
+    ----------
+    log : Log
+        What its records say.
+    files : tuple of Entry
+        Its files, in the order of their rows: those of others by path, then those of jobs in the
+        order in which these published, and a job's in the order of their tasks and numbers.
+    missing : tuple of str
+        Files that records list, that are not there.
+    nested : tuple of str
+        Directories below that are datasets of their own.
+    """
+
+    log: Log
+    files: tuple[Entry, ...]
+    missing: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()
+
+    @property
+    def partition_types(self) -> dict[str, str]:
+        """What the jobs that wrote the dataset say of the types of its partition columns."""
+        return dict(self.log.state.partition_types)
+
+    @property
+    def transactions(self) -> dict[str, int]:
+        """The last transaction of each application."""
+        return dict(self.log.state.transactions)
+
+    def removal(self, paths: Iterable[str]) -> tuple[RemovedFile, ...]:
+        """What a record says of files of this snapshot to take them out."""
+        live = self.log.live
+        by_path = {entry.path: entry for entry in self.files}
+        return tuple(
+            RemovedFile(path)
+            if path in live
+            else RemovedFile(path, by_path[path].size, by_path[path].modified)
+            for path in paths
+        )
+
+
+def missing_files_error(storage: Storage, missing: Iterable[str]) -> MosaicError:
+    """What to say of files that records list and that are not there."""
+    paths = [storage.full_path(path) for path in missing]
+    shown = ", ".join(paths[:_SHOWN]) + (", …" if len(paths) > _SHOWN else "")
+    return DatasetError(
+        f"{storage.name}: {len(paths)} files that were written to this dataset are not there: "
+        f"{shown}; put them back, or have pymosaic.vacuum(base, forget_missing=True) forget them"
+    )
+
+
+def take_snapshot(storage: Storage, *, allow_missing: bool = False) -> Snapshot:
+    """Find the files of a dataset.
+
+    Where there are no records, an object store is asked once. Otherwise it is asked for records and
+    files in one go first: an answer of one page is of one moment. If it is longer, some files are
+    listed before the records; if these do not tell of all of them, it begins anew.
+
+    Raises
+    ------
+    DatasetError
+        If files that records list are not there, unless that is allowed.
+    CorruptFileError
+        If records are damaged.
+    """
+    first: Listing | None = None
+    looked_again = False
+    problem: Exception | None = None
+    for attempt in range(ATTEMPTS):
+        in_order = attempt > 0 or not storage.one_listing
+        if in_order:
+            first = list_records(storage) if first is None else first
+            entries = storage.list_files(skip=_is_of_no_interest)
+        else:
+            everything = storage.list_files()
+            in_order = len(everything) <= storage.names_at_once
+            first = Listing.of(everything)
+            entries = [entry for entry in everything if not _is_of_no_interest(entry.path)]
+        unpublished = set(first.unpublished)
+        if in_order and not attempt and storage.one_listing and not first.entries:
+            last = first  # one page, without records
+        else:
+            last = settle(storage, first, unpublished)
+        if last.checkpoints != first.checkpoints:
+            first = last
+            pause(attempt)
+            continue
+        try:
+            log = load_log(storage, last)
+        except RecordsChangedError as error:
+            problem, first = error, None
+            pause(attempt)
+            continue
+        snapshot = _combine(log, entries, first, unpublished)
+        if not in_order and (first.entries or last.entries):
+            doubtful = any(job_of(entry.path) not in log.state.jobs for entry in snapshot.files)
+        else:
+            doubtful = any(_is_stray(entry, log) for entry in snapshot.files)
+        # A listing that came before the records, or one that missed the records of a dataset
+        # below which was begun meanwhile, may show files that nobody knows any more, or yet.
+        if (doubtful or snapshot.missing) and not looked_again:
+            looked_again = True
+            first = last
+            continue
+        if snapshot.missing and not allow_missing:
+            raise missing_files_error(storage, snapshot.missing)
+        return snapshot
+    raise MosaicError(
+        f"{storage.name}: records changed during each of {ATTEMPTS} listings; try again later"
+        + ("" if problem is None else f" ({problem})")
+    )
+
+
+def _is_of_no_interest(path: str) -> bool:
+    """Whether a path is hidden, and not a record of a dataset further down."""
+    if not is_hidden(path):
+        return False
+    parts = path.split("/")
+    hidden = [index for index, part in enumerate(parts) if is_hidden(part)]
+    return not (
+        len(hidden) == 1
+        and 0 < hidden[0] >= len(parts) - 2
+        and parts[hidden[0]] == RECORDS_DIRECTORY
+    )
+
+
+def _is_stray(entry: Entry, log: Log) -> bool:
+    job = job_of(entry.path)
+    return job is not None and job not in log.state.jobs
+
+
+def _combine(
+    log: Log, entries: list[Entry], first: Listing, unpublished: Iterable[str]
+) -> Snapshot:
+    nested = _nested_datasets(entries)
+    if nested:
+        entries = [x for x in entries if not any(x.path.startswith(f"{d}/") for d in nested)]
+    by_path = {entry.path: entry for entry in entries}
+    unpublished = frozenset(unpublished)
+    live = log.live
+    foreign = [
+        entry
+        for entry in entries
+        if entry.path not in live
+        and log.is_foreign(entry)
+        and job_of(entry.path) not in unpublished
+    ]
+    foreign.sort(key=lambda entry: natural_order(entry.path))
+    files: list[Entry] = foreign
+    missing: list[str] = []
+    for path, file in live.items():
+        if path in by_path:
+            files.append(by_path[path])
+        elif file.size is None:
+            continue
+        elif _is_newer(file, log, first):
+            files.append(Entry(path, file.size, None))
+        else:
+            missing.append(path)
+    return Snapshot(log, tuple(files), tuple(missing), nested)
+
+
+def _is_newer(file: AddedFile, log: Log, first: Listing) -> bool:
+    """Whether a file's job published after a listing, so that a later one may not show it."""
+    job = job_of(file.path)
+    return job not in log.covered and job not in first.sequences
+
+
+def _nested_datasets(entries: Iterable[Entry]) -> tuple[str, ...]:
+    """Directories with records, but for those inside of others."""
+    marker = f"/{RECORDS_DIRECTORY}/"
+    found = {path.partition(marker)[0] for path in (x.path for x in entries) if marker in path}
+    outer: list[str] = []
+    for directory in sorted(found):
+        if not any(directory.startswith(f"{above}/") for above in outer):
+            outer.append(directory)
+    return tuple(sorted(outer, key=natural_order))
+
+
+def visible_files(storage: Storage, *, allow_missing: bool = False) -> Snapshot:
+    """The files below a directory: those of the dataset that it is, and of those further down."""
+    snapshot = take_snapshot(storage, allow_missing=allow_missing)
+    files = list(snapshot.files)
+    missing = list(snapshot.missing)
+    for directory in snapshot.nested:
+        inner = visible_files(storage.within(directory), allow_missing=allow_missing)
+        files += [replace(entry, path=f"{directory}/{entry.path}") for entry in inner.files]
+        missing += [f"{directory}/{path}" for path in inner.missing]
+    return replace(snapshot, files=tuple(files), missing=tuple(missing))

@@ -1,0 +1,174 @@
+"""Removing what dead jobs left, and what was replaced."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from pymosaic.datasets.claim import Claim
+from pymosaic.datasets.commit import WriteJob, check_seconds
+from pymosaic.datasets.log import Log, read_log
+from pymosaic.datasets.maintenance import is_older, tidy_records
+from pymosaic.datasets.modes import WriteMode
+from pymosaic.datasets.records import (
+    DAY_SECONDS,
+    RECORDS_DIRECTORY,
+    STAGING_DIRECTORY,
+    Listing,
+    is_hidden,
+    job_of,
+)
+from pymosaic.datasets.storage import Entry, Storage, open_storage
+from pymosaic.keywords import checked_keywords
+
+__all__ = ["VacuumReport", "vacuum", "vacuum_storage"]
+
+
+@dataclass(frozen=True, slots=True)
+class VacuumReport:
+    """What was removed.
+
+    Parameters
+    ----------
+    jobs : tuple of str
+        Ids of jobs that had begun and never ended.
+    files : tuple of str
+        Data files, as their file system knows them.
+    num_bytes : int
+        Their size.
+    forgotten : tuple of str
+        Files that were not there, and are not part of the dataset any more.
+    """
+
+    jobs: tuple[str, ...]
+    files: tuple[str, ...]
+    num_bytes: int
+    forgotten: tuple[str, ...] = ()
+
+
+@checked_keywords()
+def vacuum(
+    base: str | os.PathLike[str],
+    *,
+    older_than: timedelta | float = DAY_SECONDS,
+    filesystem: object = None,
+    forget_missing: bool = False,
+) -> VacuumReport:
+    """Remove what a dataset's directory holds and readers do not see.
+
+    These are files that were replaced, files of jobs that died before they published, and records
+    that are not needed any more.
+
+    Parameters
+    ----------
+    base : str or path-like
+        The dataset's directory.
+    older_than : timedelta or number of seconds
+        Leave alone what was replaced since, and jobs that did something since. A reader that found
+        files which are removed now fails when it opens them, and a job that is at work and idle for
+        longer than this loses what it has written and fails; so 0 is for when nobody is at work.
+    filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
+        Where ``base``, then a path, is looked up.
+    forget_missing : bool
+        Take files out of the dataset that records list and that are not there. Without, reading
+        such a dataset is an error.
+
+    Returns
+    -------
+    VacuumReport
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such directory.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic
+    >>> _ = pymosaic.write_dataset(pa.table({"n": [1]}), "tidy")
+    >>> _ = pymosaic.write_dataset(pa.table({"n": [2]}), "tidy", mode="overwrite")
+    >>> pymosaic.vacuum("tidy").files  # replaced files stay for a day
+    ()
+    >>> len(pymosaic.vacuum("tidy", older_than=0).files)
+    1
+    """
+    seconds = check_seconds("older_than", older_than)
+    storage = open_storage(base, filesystem)
+    if not storage.exists():
+        raise FileNotFoundError(2, "No such file or directory", storage.name)
+    report = vacuum_storage(storage, seconds)
+    if not forget_missing:
+        return report
+    forgotten = WriteJob.start(storage).forget_missing()
+    return replace(report, forgotten=tuple(storage.full_path(path) for path in forgotten))
+
+
+def vacuum_storage(storage: Storage, seconds: float) -> VacuumReport:
+    """Remove what is so many seconds old and readers do not see."""
+    if not storage.list_files(RECORDS_DIRECTORY):
+        storage.remove_empty(STAGING_DIRECTORY)
+        storage.remove_empty(RECORDS_DIRECTORY)
+        return VacuumReport((), (), 0)
+    with Claim(storage, uuid.uuid4().hex) as claim:
+        entries = storage.list_files()
+        log = read_log(storage)
+        dead = _dead_jobs(entries, log, claim.moment, seconds)
+        for job in dead:
+            WriteJob(job, storage, WriteMode.APPEND).abort()
+        if storage.moves:
+            for job in {*log.listing.sequences, *log.listing.aborted}:
+                storage.remove_tree(f"{STAGING_DIRECTORY}/{job}")
+        upkeep = tidy_records(storage, claim, entries, older_than=seconds)
+        _remove_temporaries(storage, entries, claim.moment, seconds)
+    storage.remove_empty(STAGING_DIRECTORY)
+    storage.remove_empty(RECORDS_DIRECTORY)
+    if dead:
+        storage.remove_empty("")
+    removed = [entry for files in dead.values() for entry in files]
+    gone = sorted({*(entry.path for entry in removed), *upkeep.files})
+    return VacuumReport(
+        tuple(sorted(dead)),
+        tuple(storage.full_path(path) for path in gone),
+        sum(entry.size for entry in removed) + upkeep.num_bytes,
+    )
+
+
+def _dead_jobs(
+    entries: list[Entry], log: Log, now: float | None, seconds: float
+) -> dict[str, list[Entry]]:
+    """Jobs that have not ended and did nothing for so long, each with its files."""
+    # Of the same listing as all else: a job that began since is in the log, and at work.
+    begun: set[str] = set(Listing.of(entries).pending)
+    files: dict[str, list[Entry]] = {}
+    active: set[str] = set()
+    for entry in entries:
+        parts = entry.path.split("/")
+        name = entry.path.removeprefix(f"{RECORDS_DIRECTORY}/")
+        if name.endswith(".pending") and name.removesuffix(".pending") in begun:
+            job = name.removesuffix(".pending")
+        elif entry.path.startswith(f"{STAGING_DIRECTORY}/") and len(parts) > 3:
+            job = parts[2]
+            begun.add(job)
+            files.setdefault(job, []).append(entry)
+        elif not is_hidden(entry.path) and (found := job_of(entry.path)) is not None:
+            job = found
+            files.setdefault(job, []).append(entry)
+        else:
+            continue
+        if not is_older(entry, now, seconds):
+            active.add(job)
+    ended = active | log.state.jobs.keys() | log.listing.aborted
+    return {job: files.get(job, []) for job in sorted(begun - ended)}
+
+
+def _remove_temporaries(
+    storage: Storage, entries: list[Entry], now: float | None, seconds: float
+) -> None:
+    """Records that a killed process was about to write."""
+    storage.delete_many(
+        entry.path
+        for entry in entries
+        if entry.path.startswith(f"{RECORDS_DIRECTORY}/.") and is_older(entry, now, seconds)
+    )

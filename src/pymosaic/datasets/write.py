@@ -1,0 +1,232 @@
+"""Writing a dataset: any Arrow source to files of about one size, published together."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from pymosaic.arrow.input import batches_of, open_data
+from pymosaic.datasets.appending import check_appendable
+from pymosaic.datasets.commit import WriteJob
+from pymosaic.datasets.dataset import Dataset
+from pymosaic.datasets.modes import WriteMode
+from pymosaic.datasets.options import MAX_OPEN_FILES, TARGET_FILE_BYTES, DatasetOptions
+from pymosaic.datasets.records import DAY_SECONDS
+from pymosaic.datasets.rolling import (
+    PartitionedWriter,
+    file_schema,
+)
+from pymosaic.datasets.storage import open_storage
+from pymosaic.errors import DatasetExistsError, InvalidDataError, InvalidOptionError
+from pymosaic.file.options import WRITER_OPTIONS
+from pymosaic.keywords import checked_keywords
+from pymosaic.progress import Meter, Progress
+from pymosaic.suggestions import did_you_mean
+
+__all__ = ["WrittenDataset", "write_dataset"]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenDataset:
+    """What a write has done.
+
+    Parameters
+    ----------
+    files : tuple of str
+        Paths of the new files, as their file system knows them.
+    num_rows, num_bytes : int
+        What they hold, and their size.
+    removed : tuple of str
+        Files that were replaced.
+    """
+
+    files: tuple[str, ...]
+    num_rows: int
+    num_bytes: int
+    removed: tuple[str, ...] = ()
+
+
+@checked_keywords(*WRITER_OPTIONS)
+def write_dataset(
+    data: object,
+    base: str | os.PathLike[str],
+    *,
+    partition_by: str | Sequence[str] | None = None,
+    target_file_bytes: int = TARGET_FILE_BYTES,
+    mode: str = "error",
+    filesystem: object = None,
+    progress: Progress | None = None,
+    max_open_files: int = MAX_OPEN_FILES,
+    keep_replaced: timedelta | float = DAY_SECONDS,
+    **writer_options: Any,
+) -> WrittenDataset:
+    """Write data as a directory of Mosaic files.
+
+    All files appear at once: readers see the dataset as it was, or with all of them, whenever
+    this process fails or is killed. Others may read and write at the same time.
+
+    Parameters
+    ----------
+    data : Arrow data
+        A pyarrow Table, RecordBatch, RecordBatchReader, Dataset or Scanner; an iterable of
+        batches; a Mosaic dataset or a scan of one; anything that speaks Arrow: Polars and pandas
+        DataFrames, DuckDB relations.
+    base : str or path-like
+        The directory, a path or URI; it need not exist.
+    partition_by : str or list of str, optional
+        Columns whose values become ``key=value`` directories. When rows are added to a dataset
+        that has such directories, they are its keys.
+    target_file_bytes : int
+        A file ends when it is about as large.
+    mode : {"error", "append", "overwrite", "overwrite_partitions", "ignore"}
+        What to do if there is data: raise :class:`pymosaic.DatasetExistsError`, add to it,
+        replace all of it, replace the partitions that ``data`` has rows of and leave the others
+        alone, or do nothing.
+    filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
+        Where ``base``, then a path, is looked up.
+    progress : callable, optional
+        Called with rows done, rows in all (None if unknown) and ``"rows"``.
+    max_open_files : int
+        How many partitions are written to at once. Data that is sorted by partition needs few.
+    keep_replaced : timedelta or number of seconds
+        How long files that are replaced stay on disk, hidden, for readers that have found them. A
+        later write or :func:`pymosaic.vacuum` deletes them.
+    **writer_options
+        As for :func:`pymosaic.write_table`.
+
+    Returns
+    -------
+    WrittenDataset
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic
+    >>> table = pa.table({"day": ["mon", "mon", "tue"], "temp": [3, 4, 5]})
+    >>> pymosaic.write_dataset(table, "weather", partition_by="day").num_rows
+    3
+    >>> more = pa.table({"day": ["tue"], "temp": [6]})
+    >>> len(pymosaic.write_dataset(more, "weather", mode="append").files)
+    1
+    """
+    mode = WriteMode.parse(mode)
+    schema, batches, num_rows = open_batches(data)
+    storage = open_storage(base, filesystem)
+    keys = _partition_keys(partition_by)
+    # Before a job is begun, so that most mistakes leave no trace.
+    if mode in (WriteMode.APPEND, WriteMode.OVERWRITE_PARTITIONS):
+        keys = check_appendable(storage, schema, keys)
+    keys = keys or ()
+    DatasetOptions(target_file_bytes=target_file_bytes, max_open_files=max_open_files)
+    file_schema(schema, keys, writer_options)
+    try:
+        job = WriteJob.start(
+            storage,
+            mode=WriteMode.ERROR if mode is WriteMode.IGNORE else mode,
+            keep_replaced=keep_replaced,
+        )
+        files, removed = _write(
+            job,
+            schema,
+            batches,
+            Meter(progress, num_rows, "rows"),
+            partition_by=keys,
+            target_file_bytes=target_file_bytes,
+            max_open_files=max_open_files,
+            **writer_options,
+        )
+    except DatasetExistsError:
+        if mode is not WriteMode.IGNORE:
+            raise
+        return WrittenDataset((), 0, 0)
+    return WrittenDataset(
+        tuple(storage.full_path(file.staged.final_path) for file in files),
+        sum(file.rows for file in files),
+        sum(file.bytes for file in files),
+        tuple(storage.full_path(path) for path in removed),
+    )
+
+
+def _write(
+    job: WriteJob, schema: pa.Schema, batches: Iterable[Any], meter: Meter, **options: Any
+) -> tuple[list[Any], tuple[str, ...]]:
+    writer = None
+    try:
+        writer = PartitionedWriter(job, 0, schema, **options)
+        for batch in batches:
+            writer.write(batch)
+            meter.add(batch.num_rows)
+        files = writer.close()
+        meter.finish()
+        return files, job.commit(file.staged for file in files)
+    except BaseException:
+        if writer is not None:
+            writer.abort()
+        job.abort()
+        raise
+
+
+def open_batches(data: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch], int | None]:
+    """Schema, batches and, where it is known, number of rows of anything that speaks Arrow."""
+    data = _unwrap(data)
+    if isinstance(data, Iterator) or (isinstance(data, list | tuple) and data):
+        return _open_iterable(iter(data))
+    opened = open_data(data)
+    known = None if isinstance(opened, pa.RecordBatchReader) else opened.num_rows
+    return opened.schema, batches_of(opened), known
+
+
+def _unwrap(data: Any) -> Any:
+    """Objects that give their rows only when asked in their own way."""
+    if isinstance(data, Dataset):
+        return data.scan()
+    arrow = sys.modules.get("pyarrow.dataset")
+    if arrow is not None and isinstance(data, arrow.Dataset):
+        data = data.scanner()
+    if arrow is not None and isinstance(data, arrow.Scanner):
+        return data.to_reader()
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(data, polars.LazyFrame):
+        return data.collect(engine="streaming")
+    return data
+
+
+def _open_iterable(
+    items: Iterator[Any],
+) -> tuple[pa.Schema, Iterable[pa.RecordBatch], int | None]:
+    first = next(items, None)
+    if first is None:
+        raise InvalidDataError("cannot write an iterator that gives nothing: no batch, no schema")
+    if not isinstance(first, pa.RecordBatch | pa.Table):
+        raise InvalidDataError(
+            f"cannot write an iterable of {type(first).__name__}: give record batches or tables"
+        )
+
+    def generate() -> Iterator[pa.RecordBatch]:
+        for item in chain([first], items):
+            if not isinstance(item, pa.RecordBatch | pa.Table):
+                raise InvalidDataError(f"cannot write {type(item).__name__} among record batches")
+            if item.schema is not first.schema and item.schema != first.schema:
+                missing = set(first.schema.names) - set(item.schema.names)
+                if missing:
+                    lacking = min(missing)
+                    hint = did_you_mean(lacking, item.schema.names)
+                    raise InvalidDataError(f"a batch lacks the column {lacking!r}{hint}")
+            yield from item.to_batches() if isinstance(item, pa.Table) else [item]
+
+    return first.schema, generate(), None
+
+
+def _partition_keys(partition_by: object) -> tuple[str, ...] | None:
+    if partition_by is None:
+        return None
+    names = [partition_by] if isinstance(partition_by, str) else partition_by
+    if not isinstance(names, Iterable) or not all(isinstance(name, str) for name in names):
+        raise InvalidOptionError(f"partition_by must be column names, got {partition_by!r}")
+    return tuple(names)

@@ -1,0 +1,66 @@
+"""What may be appended to a dataset: checked against the columns of all files, at little cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import pymosaic
+from pymosaic.datasets.appending import check_appendable
+from pymosaic.datasets.storage import open_storage
+from tests.datasets.building import Reads
+
+
+def append(base: Path, **columns: pa.Array) -> None:
+    pymosaic.write_dataset(pa.table(columns), base, mode="append")
+
+
+def test_a_column_that_only_a_later_file_has_is_checked_too(tmp_path: Path) -> None:
+    append(tmp_path, id=[1])
+    append(tmp_path, id=[2], weight=[1.5])
+    append(tmp_path, id=[3])
+    with pytest.raises(
+        pymosaic.DatasetError,
+        match=r"column 'weight' is double in .*\.mosaic and string in the data to append",
+    ):
+        append(tmp_path, id=[4], weight=["heavy"])
+    assert sorted(pymosaic.dataset(tmp_path).to_table()["id"].to_pylist()) == [1, 2, 3]
+
+
+def test_types_unite_with_those_of_all_files_together(tmp_path: Path) -> None:
+    """Each file alone unites with the new one; their union, a double, does not hold an int64."""
+    append(tmp_path, x=pa.array([1], pa.int32()))
+    append(tmp_path, x=pa.array([1.5], pa.float32()))
+    with pytest.raises(pymosaic.DatasetError, match=r"column 'x' is double in .* and int64 in"):
+        append(tmp_path, x=pa.array([1], pa.int64()))
+    assert pymosaic.dataset(tmp_path).schema.field("x").type == pa.float64()
+
+
+def test_one_end_of_a_file_is_read_where_its_columns_are_those_of_the_data(
+    tmp_path: Path, reads: Reads
+) -> None:
+    for number in range(20):
+        append(tmp_path, id=[number], name=["a"])
+    reads.clear()
+    schema = pa.schema([pa.field("name", pa.string(), nullable=False)])
+    check_appendable(open_storage(tmp_path), schema)
+    # A few are read ahead of what is looked at.
+    assert len([name for name in reads.files if name.endswith(".mosaic")]) <= 8
+
+
+def test_nothing_to_append_to(tmp_path: Path) -> None:
+    missing = open_storage(tmp_path / "none")
+    assert check_appendable(missing, pa.schema({"a": pa.int8()})) == ()
+    assert check_appendable(missing, pa.schema({"a": pa.int8()}), ["a"]) == ("a",)
+
+
+def test_ten_thousand_columns_are_compared_without_python_objects(tmp_path: Path) -> None:
+    schema = pa.schema([(f"c{number:05}", pa.int32()) for number in range(10_000)])
+    pymosaic.write_dataset(schema.empty_table(), tmp_path)
+    storage = open_storage(tmp_path)
+    assert check_appendable(storage, schema) == ()
+    wrong = schema.set(7_777, pa.field("c07777", pa.string()))
+    with pytest.raises(pymosaic.DatasetError, match="column 'c07777' is int32 in"):
+        check_appendable(storage, wrong)
