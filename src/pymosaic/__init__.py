@@ -97,8 +97,8 @@ __all__ = [
     "write_table",
 ]
 
-# Where each name is from. A module is imported when one of its names is first asked for, so that
-# what needs neither pyarrow nor numpy (the command line's help) does not wait for them.
+# The module of each name. A module is imported when one of its names is first used, so that code
+# that needs neither pyarrow nor numpy (the command line's help) does not wait for them.
 _MODULES = {
     "datasets.compact": (
         "CompactionReport",

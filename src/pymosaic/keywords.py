@@ -1,4 +1,4 @@
-"""Keywords of public functions: one that is not known is an error that names the closest."""
+"""Checked keywords of public functions: an unknown keyword is an error that names the closest."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def checked_keywords(
 
 
 def unknown_keyword(owner: str, keyword: str, known: Iterable[str]) -> UnknownOptionError:
-    """The error for a keyword that something does not have."""
+    """The error for an unknown keyword of ``owner``."""
     return UnknownOptionError(
         f"{owner} has no option {keyword!r}{did_you_mean(keyword, sorted(known), _SHOWN_KEYWORDS)}"
     )

@@ -1,7 +1,7 @@
-"""Suggestions for names that are not known: "did you mean 'temperature'?".
+"""Suggestions for unknown names: "did you mean 'temperature'?".
 
-Comparing two names in full is slow. Of many names, the pairs of neighbouring bytes that each shares
-with the wanted one are counted first, all names at once, and only the best are compared in full: a
+Comparing two names in full is slow. So the pairs of neighbouring bytes that each name shares with
+the wanted one are counted first, for all names at once, and only the best are compared in full. A
 suggestion among 100,000 columns takes milliseconds once their names are indexed.
 """
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_INDEXED_NAMES", "NameIndex", "did_you_mean", "quote"]
 
-# Bounds on the work for one message: names looked at, names compared in full, and the length to
+# Bounds on the work for one message: names indexed, names compared in full, and the length up to
 # which they are compared.
 MAX_INDEXED_NAMES = 200_000
 _COMPARED_NAMES = 100
 _COMPARED_CHARACTERS = 80
 _SHOWN_NAMES = 3
 _SHOWN_CHARACTERS = 80
-# Above this share of differing characters, two names have nothing to do with each other.
+# Above this share of differing characters, two names are unrelated.
 _MAX_DISTANCE = 0.6
 
 
@@ -36,7 +36,7 @@ def did_you_mean(wanted: str, names: Iterable[str], count: int = _SHOWN_NAMES) -
     wanted : str
         The name that was not found.
     names : iterable of str
-        The names that exist; beyond :data:`MAX_INDEXED_NAMES` they are not looked at.
+        The names that exist; only the first :data:`MAX_INDEXED_NAMES` are considered.
     count : int
         The maximum number of names to suggest.
 
@@ -52,7 +52,7 @@ def did_you_mean(wanted: str, names: Iterable[str], count: int = _SHOWN_NAMES) -
 
 
 def quote(name: str) -> str:
-    """Return a name in quotes, cut to a length that a message can hold.
+    """Return a name in quotes, cut to a length suitable for a message.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class NameIndex:
         self._pairs: _PairCounts | None = None
 
     def closest(self, wanted: str, count: int = _SHOWN_NAMES) -> list[str]:
-        """Return the names that are most like one, case aside, the closest first."""
+        """Return the names most similar to one, ignoring case, the closest first."""
         wanted = wanted.lower()[:_COMPARED_CHARACTERS]
         ranked = sorted(_rank(wanted, name) for name in self._candidates(wanted))
         return [name for distance, _, name in ranked[:count] if distance <= _MAX_DISTANCE]
@@ -104,16 +104,16 @@ class NameIndex:
 
 
 def _rank(wanted: str, name: str) -> tuple[float, bool, str]:
-    """Return what sorts names by likeness: of equally distant ones, exchanged letters go first."""
+    """Return a sort key by similarity; at equal distance, swapped letters come first."""
     text = name.lower()[:_COMPARED_CHARACTERS]
     distance = 1 - difflib.SequenceMatcher(None, text, wanted, autojunk=False).ratio()
     return distance, sorted(text) != sorted(wanted), name
 
 
 class _PairCounts:
-    """Ranks many names by the pairs of neighbouring bytes they share with a text, case aside.
+    """Ranks many names by the pairs of neighbouring bytes they share with a text, ignoring case.
 
-    The pairs of all names stand in one array, so that they are looked up all at once.
+    The pairs of all names are in one array, so that they are looked up all at once.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -125,14 +125,14 @@ class _PairCounts:
         self._pairs = _pairs(b"".join(texts) + b"\n")
 
     def best(self, wanted: str) -> list[int]:
-        """Return the numbers of the names that share most, the best first."""
+        """Return the indices of the names that share most, the best first."""
         import numpy as np
 
         text = _marked(wanted)
         is_wanted = np.zeros(1 << 16, np.bool_)
         is_wanted[_pairs(text)] = True
         shared = np.add.reduceat(is_wanted[self._pairs], self._starts, dtype=np.int64)
-        # What a name has besides makes it less like the text, but not as much as what it lacks.
+        # Extra pairs make a name less similar to the text, but missing pairs count more.
         score = shared - 0.3 * np.abs(self._lengths - len(text))
         best = np.argpartition(-score, _COMPARED_NAMES)[:_COMPARED_NAMES]
         ranked: list[int] = best[np.argsort(-score[best], kind="stable")].tolist()
@@ -140,7 +140,7 @@ class _PairCounts:
 
 
 def _marked(name: str) -> bytes:
-    """Return the bytes of a name that count, with a mark at both ends so that ends match ends."""
+    """Return the bytes of a name to compare, with a mark at both ends so that ends match ends."""
     return b"\n%b\n" % name.lower()[:_COMPARED_CHARACTERS].encode("utf-8", "surrogatepass")
 
 

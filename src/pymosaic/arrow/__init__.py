@@ -1,1 +1,1 @@
-"""Arrow and Mosaic: types of one as types of the other, stored values as Arrow scalars."""
+"""Arrow and Mosaic: conversion of types, and of stored values to Arrow scalars."""

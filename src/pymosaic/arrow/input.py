@@ -1,8 +1,8 @@
-"""Anything that speaks Arrow, as Arrow batches: what writers take.
+"""Input of writers: anything that supports the Arrow protocols, as Arrow batches.
 
-pandas frames: every index is a column, except the one that a new frame has (0, 1, 2, … without a
-name). pandas keeps a range in metadata, which the format does not have. A column without a name is
-called ``__index_level_0__``.
+Of pandas frames, every index becomes a column, except the default index of a new frame (0, 1, 2, …
+without a name): pandas keeps a range in metadata, which the format does not have. An index without
+a name becomes ``__index_level_0__``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNNAMED = "__index_level_0__"
 
 
 class _Exported:
-    """What an object exported, to be imported apart from the exporting, whose errors differ."""
+    """An exported stream, imported separately because export errors are handled differently."""
 
     def __init__(self, capsules: Any) -> None:
         self._capsules = capsules
@@ -36,7 +36,7 @@ class _Exported:
 
 
 def open_data(data: Any, schema: pa.Schema | None = None) -> TabularData:
-    """Anything that speaks Arrow, as one of pyarrow's three kinds of tabular data."""
+    """Convert anything that supports Arrow to one of pyarrow's three kinds of tabular data."""
     if isinstance(data, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)):
         return data
     table = _frame_to_table(data, schema)
@@ -72,9 +72,9 @@ def batches_of(data: TabularData) -> Iterable[pa.RecordBatch]:
 
 
 def _frame_to_table(data: Any, schema: pa.Schema | None = None) -> pa.Table | None:
-    """A frame whose index is a range that must be kept, as a table; None for all else.
+    """Convert a frame whose range index must be kept to a table; None for anything else.
 
-    With a schema, an index that is not among its columns is not kept.
+    With a schema, an index that is not among its columns is dropped.
     """
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(data, pandas.DataFrame):

@@ -1,8 +1,7 @@
-"""Rows of Arrow data by number or mask, also where Arrow's own functions give others.
+"""Rows of Arrow data by number or mask, working around a bug in Arrow's own functions.
 
-``take`` and ``filter`` of pyarrow (26 is the newest that was tried) forget where a slice begins
-when fixed-size lists of fixed-size lists are sliced, at whatever level of nesting. A copy has no
-such beginning.
+pyarrow's ``take`` and ``filter`` (26 is the newest version tried) ignore the offset of a slice of
+fixed-size lists of fixed-size lists, at any level of nesting. A copy has no offset.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _Rows = TypeVar("_Rows", pa.Array, pa.RecordBatch, pa.Table)
 
 
 def take_rows(data: _Rows, rows: pa.Array) -> _Rows:
-    """The rows of these numbers.
+    """The rows with these numbers.
 
     Examples
     --------
@@ -30,7 +29,7 @@ def take_rows(data: _Rows, rows: pa.Array) -> _Rows:
 
 
 def filter_rows(data: _Rows, mask: pa.Array) -> _Rows:
-    """The rows that a mask marks.
+    """The rows selected by a mask.
 
     Examples
     --------
@@ -43,7 +42,7 @@ def filter_rows(data: _Rows, mask: pa.Array) -> _Rows:
 
 
 def _without_slices(data: Any) -> Any:
-    """The same data, with columns copied that pyarrow would take other rows of."""
+    """The same data, with a copy of columns from which pyarrow would take wrong rows."""
     if isinstance(data, pa.Array):
         return pa.concat_arrays([data]) if _is_mistaken(data.type) else data
     for number, data_type in enumerate(data.schema.types):
@@ -59,7 +58,7 @@ def _without_slices(data: Any) -> Any:
 
 
 def _is_mistaken(data_type: pa.DataType) -> bool:
-    """Whether fixed-size lists are in fixed-size lists, anywhere in a type."""
+    """Whether a type has fixed-size lists in fixed-size lists, at any level."""
     if isinstance(data_type, pa.BaseExtensionType):
         return _is_mistaken(data_type.storage_type)
     if not pa.types.is_nested(data_type):

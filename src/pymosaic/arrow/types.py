@@ -28,8 +28,8 @@ dictionary, run_end_encoded, extension        that of their values    that of th
 (read only)                                   BINARY, VARBINARY       binary
 ============================================= ======================= ==========================
 
-The loops that carry this out are :mod:`pymosaic.kernels.arrow_source` (in) and
-:mod:`pymosaic.kernels.arrow_export` (out); both work on Arrow format strings, so that a wide
+The conversion itself is in :mod:`pymosaic.kernels.arrow_source` (in) and
+:mod:`pymosaic.kernels.arrow_export` (out). Both work on Arrow format strings, so that a wide
 schema never becomes a Python object per column.
 """
 
@@ -46,9 +46,9 @@ __all__ = ["fixed_bits", "refuse_type"]
 
 
 def fixed_bits(data_type: pa.DataType) -> int | None:
-    """Bits of a value of a type of fixed width; None for other types.
+    """The width in bits of a fixed-width type; None for other types.
 
-    pyarrow's ``bit_width`` is a number of 32 bits, which wide binaries overflow.
+    pyarrow's ``bit_width`` is a 32-bit number, which overflows for wide binaries.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def fixed_bits(data_type: pa.DataType) -> int | None:
 
 
 def _unwrapped(data_type: pa.DataType) -> pa.DataType:
-    """The type whose values are stored: extensions, dictionaries and runs are looked through."""
+    """The type of the stored values: that of the storage, dictionary or run values."""
     while True:
         if isinstance(data_type, pa.BaseExtensionType):
             data_type = data_type.storage_type
@@ -115,7 +115,7 @@ def _scalar_advice(data_type: pa.DataType) -> str | None:
 
 
 def refuse_type(name: str, data_type: pa.DataType) -> NoReturn:
-    """Raise the error for a column whose type the format cannot hold."""
+    """Raise the error for a column whose type cannot be stored."""
     advice = _advice(data_type)
     raise UnsupportedFeatureError(
         f"column {name!r} of type {_shown(data_type)} cannot be stored: {advice}"

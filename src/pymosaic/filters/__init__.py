@@ -1,4 +1,4 @@
-"""Filters of rows: what they mean, how they are written, and what engines' predicates become.
+"""Row filters: their semantics, their syntax, and the translation of engine predicates.
 
-Nothing here knows an engine but Arrow. Importing the package imports nothing heavy.
+No engine but Arrow is known here. Importing the package imports nothing heavy.
 """

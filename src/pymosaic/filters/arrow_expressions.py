@@ -1,12 +1,12 @@
-"""Arrow expressions, as DuckDB and others hand them to datasets, turned into filters.
+"""Translation of Arrow expressions, which DuckDB and others pass to datasets, into filters.
 
-pyarrow shows no more of an expression than its text. Its serialised form is an Arrow file: literals
-and options are the columns of one row, and the schema's metadata walks through the tree::
+pyarrow exposes only the text of an expression. Its serialised form is an Arrow file: literals and
+options are the columns of one row, and the schema's metadata describes the tree::
 
     call: and_kleene  call: greater  field_ref: a  literal: 0  end: greater  …  end: and_kleene
 
-Metadata keys repeat, which pyarrow's own access (a dict) does not show: they are read through the
-Arrow C data interface.
+Metadata keys repeat, which pyarrow's own access (a dict) hides, so they are read through the Arrow
+C data interface.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _COMPARISONS = {
     "greater": ">",
     "greater_equal": ">=",
 }
-# Above this many alternatives a filter costs more than it saves.
+# With more alternatives than this, a filter costs more than it saves.
 _MAX_GROUPS = 128
-# How far metadata reaches inside struct ArrowSchema: behind format and name.
+# Offset of metadata inside struct ArrowSchema: after format and name.
 _METADATA_POINTER = 2
 
 
@@ -64,16 +64,16 @@ _Node: TypeAlias = "_Field | _Call | pa.Scalar"
 
 @dataclass(frozen=True, slots=True)
 class Pushdown:
-    """What a dataset can do about an expression.
+    """The part of an expression that a dataset can apply.
 
     Parameters
     ----------
     row_filter : Filter or None
         Keeps at least the rows for which the expression is true.
     columns : tuple of str or None
-        Columns that the expression looks at; None if that cannot be told.
+        Columns that the expression uses; None if that is unknown.
     exact : bool
-        Whether the filter keeps just those rows, so that the expression need not be applied.
+        Whether the filter keeps exactly those rows, so that the expression need not be applied.
     """
 
     row_filter: Filter | None
@@ -97,7 +97,7 @@ def push_down(expression: pc.Expression, schema: pa.Schema) -> Pushdown:
         tree = _parse(expression, columns)
         condition = _translate(tree, schema, negated=False)
     except (pa.ArrowException, RecursionError, LookupError, ValueError):
-        # A form that is not known, now or in a later pyarrow.
+        # An unknown form, from this or a later version of pyarrow.
         return Pushdown(None, None, False)
     row_filter, exact = to_filter(condition, _MAX_GROUPS)
     return Pushdown(row_filter, tuple(columns), exact)
@@ -133,7 +133,7 @@ def _parse(expression: pc.Expression, columns: dict[str, None]) -> _Node:
 
 
 def _metadata(schema: pa.Schema) -> list[tuple[bytes, bytes]]:
-    """All pairs of a schema's metadata, in order."""
+    """All key-value pairs of a schema's metadata, in order."""
     capsule = schema.__arrow_c_schema__()
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
     pointer_of.restype = ctypes.c_void_p
@@ -210,12 +210,12 @@ def _membership(column: str, options: dict[str, Any], schema: pa.Schema) -> Cond
     if values.null_count or not _compares_alike(column_type, values.type):
         return UNKNOWN
     condition = compare(column, "in", list(values), column_type)
-    # Arrow tells -0.0 from 0.0 here, filters do not.
+    # Arrow distinguishes -0.0 from 0.0 here, filters do not.
     return AllOf((condition, UNKNOWN)) if pa.types.is_floating(column_type) else condition
 
 
 def _compares_alike(column: pa.DataType, literal: pa.DataType) -> bool:
-    """Whether Arrow compares the types by their exact values, as filters do."""
+    """Whether Arrow compares these types by exact value, as filters do."""
     if column.equals(literal):
         return True
     types = pa.types

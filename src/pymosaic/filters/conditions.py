@@ -1,10 +1,10 @@
 """Conditions joined by "and" and "or", and their one normal form.
 
-Whoever makes a filter (the text of a filter, Arrow's expressions, the predicates of an engine)
-builds a tree of conditions with :func:`compare`, :class:`AllOf` and :class:`AnyOf`, and multiplies
-it out with :func:`normal_form` or :func:`to_filter`. What cannot be said is :data:`UNKNOWN`. It is
-left out, in such a way that the filter keeps at least the rows that are wanted: the engine, or its
-expression, sorts out the rest.
+Every source of filters (filter text, Arrow expressions, engine predicates) builds a tree of
+conditions with :func:`compare`, :class:`AllOf` and :class:`AnyOf`, and expands it with
+:func:`normal_form` or :func:`to_filter`. A part that cannot be expressed is :data:`UNKNOWN`. It is
+left out in such a way that the filter keeps at least the wanted rows: the engine, or its
+expression, removes the rest.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ Group: TypeAlias = tuple[Predicate, ...]
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Something that filters cannot say; any row may pass."""
+    """A condition that filters cannot express; any row may match."""
 
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """All of these hold; without any, every row passes."""
+    """All of these must match; if there are none, every row matches."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """One of these holds; without any, no row passes."""
+    """At least one of these must match; if there are none, no row matches."""
 
     parts: tuple[Condition, ...]
 
@@ -69,15 +69,15 @@ NOTHING = AnyOf(())
 
 @dataclass(frozen=True, slots=True)
 class NormalForm:
-    """A condition multiplied out.
+    """A condition in disjunctive normal form.
 
     Parameters
     ----------
     groups : tuple of tuples of Predicate
-        One of the groups must hold, with all of its predicates. Without a group no row passes; with
-        an empty group every row does.
+        All predicates of at least one group must match. Without groups no row matches; with an
+        empty group every row does.
     exact : bool
-        Whether just the wanted rows pass, rather than more.
+        Whether exactly the wanted rows match, rather than more.
     """
 
     groups: tuple[Group, ...]
@@ -87,7 +87,7 @@ class NormalForm:
 def compare(
     column: str, operator: str, values: Sequence[object], arrow_type: pa.DataType
 ) -> Condition:
-    """A predicate on a column of this type, or unknown where its literals do not fit."""
+    """A predicate on a column of this type; unknown if its literals cannot be compared with it."""
     predicate = Predicate(column, operator, tuple(values))
     if operator not in NULL_TESTS:
         try:
@@ -98,7 +98,7 @@ def compare(
 
 
 def starts_with(column: str, prefix: str) -> Condition:
-    """A condition on a column of text: its values start with a prefix, a range in their order.
+    """A condition that values of a text column start with a prefix: a range in their order.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def starts_with(column: str, prefix: str) -> Condition:
 
 
 def _next_text(prefix: str) -> str | None:
-    """The least text above all that start with the prefix; None where there is none."""
+    """The smallest text above all that start with the prefix; None if there is none."""
     kept = prefix.rstrip("\U0010ffff")
     if not kept:
         return None
@@ -125,7 +125,7 @@ def _next_text(prefix: str) -> str | None:
 
 
 def negated(condition: Condition) -> Condition:
-    """The condition that is true where this one is false.
+    """The condition that is true wherever this one is false.
 
     Examples
     --------
@@ -146,15 +146,15 @@ def negated(condition: Condition) -> Condition:
 
 
 def normal_form(condition: Condition, max_groups: int) -> NormalForm:
-    """Multiply a condition out to groups, of which one must hold.
+    """Expand a condition into groups, at least one of which must match.
 
     Parameters
     ----------
     condition : Condition
-        What is wanted.
+        The condition to expand.
     max_groups : int
-        "and" of "or"s multiplies. What would make more groups is left out, and the result is not
-        exact.
+        Maximum number of groups: "and" of "or"s multiplies. Parts that would make more are left
+        out, and the result is not exact.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def _any_of(parts: Sequence[NormalForm], max_groups: int) -> NormalForm:
 
 
 def _all_of(parts: Sequence[NormalForm], max_groups: int) -> NormalForm:
-    """The product of the parts; the smallest are kept if there are too many groups."""
+    """The product of the parts; if there are too many groups, only the smallest parts are kept."""
     size = 1
     kept = []
     for number in sorted(range(len(parts)), key=lambda number: len(parts[number].groups)):
@@ -200,12 +200,12 @@ def _all_of(parts: Sequence[NormalForm], max_groups: int) -> NormalForm:
 
 
 def multiply(parts: Iterable[Sequence[Sequence[Item]]]) -> Iterator[tuple[Item, ...]]:
-    """The groups, one of which holds where one group of each part holds."""
+    """The groups of a conjunction: every combination of one group per part."""
     return (tuple(chain.from_iterable(chosen)) for chosen in product(*parts))
 
 
 def to_filter(condition: Condition, max_groups: int) -> tuple[Filter | None, bool]:
-    """The filter that keeps at least what the condition wants, and whether it keeps just that.
+    """The filter that keeps at least the rows of a condition, and whether it keeps only those.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Filter literals: where a Python value stands among the values of a column.
+"""Filter literals: the place of a Python value among the values of a column.
 
-Every comparable column type is a grid of raw values: integers (dates, times and timestamps are
-integers too, decimals their unscaled ones), floats, booleans, or bytes. A literal has a place on
-that grid, which need not be a grid point: 2.5 lies between two integers, 1000 above all int8. So a
+Every comparable column type is a grid of raw values: integers (also for dates, times, timestamps,
+and the unscaled values of decimals), floats, booleans, or bytes. A literal has a place on that
+grid, which need not be a grid point: 2.5 is between two integers, 1000 is above all int8. So a
 comparison is decided exactly, without casting the column and without rounding the literal.
 """
 
@@ -32,9 +32,9 @@ __all__ = [
     "wanted_literal",
 ]
 
-# A point on the grid of a type, as pymosaic.arrow.statistics.order_key gives it for a scalar.
+# A point on the grid of a type, as pymosaic.arrow.statistics.order_key returns it for a scalar.
 Key: TypeAlias = bool | int | float | bytes
-# Where a literal stands: a Key, a fraction between two of them, an infinity, or NaN.
+# The place of a literal: a Key, a fraction between two of them, an infinity, or NaN.
 Place: TypeAlias = Key | Fraction
 
 _DAY = 86_400
@@ -57,10 +57,10 @@ _FRACTION_OF_SECOND = re.compile(r"((?:.{10}.)?\d\d:\d\d:\d\d)[.,](\d+)([^.,]*)"
 
 
 class WrittenNumber(Decimal):
-    """A number as it was written in a text: with a column of floats it means the nearest one.
+    """A number as written in a text: compared with floats, it means the nearest float.
 
-    So ``0.1`` in a text equals 0.1 in columns of float, double and decimal alike, where the double
-    0.1 is not what a decimal or a float holds. With any other column it is the decimal number.
+    So ``0.1`` in a text equals 0.1 in float, double and decimal columns alike, although the double
+    0.1 equals neither the decimal nor the float. For any other column it is the decimal number.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def is_null(value: Any) -> bool:
         return not value.is_valid
     if isinstance(value, np.datetime64):
         return bool(np.isnat(value))
-    # pandas may not be installed, so its two nulls go by the names of their types.
+    # pandas may not be installed, so its two nulls are recognised by type name.
     return type(value).__name__ in ("NAType", "NaTType")
 
 
@@ -111,7 +111,7 @@ def key_type(arrow_type: pa.DataType) -> pa.DataType | None:
     """
     types = pa.types
     if types.is_decimal128(arrow_type):
-        # Arrow does not compare decimals of negative scale; unscaled ones it does.
+        # Arrow cannot compare decimals with a negative scale, but can compare unscaled ones.
         return pa.decimal128(38, 0)
     if types.is_string(arrow_type):
         return pa.binary()
@@ -131,7 +131,7 @@ def key_type(arrow_type: pa.DataType) -> pa.DataType | None:
 
 
 def wanted_literal(arrow_type: pa.DataType) -> str:
-    """Say what a column of this type can be compared with, for error messages.
+    """Describe what a column of this type can be compared with, for error messages.
 
     Examples
     --------
@@ -192,12 +192,12 @@ def locate(value: Any, arrow_type: pa.DataType) -> Place | None:
             return None
         return instant[0] / _TIME_UNITS[unit]
     if isinstance(value, pa.Scalar):
-        # as_py() fails on some dates and timestamps, which nothing below can use anyway.
+        # as_py() fails on some dates and timestamps, which the code below could not use anyway.
         value = None if types.is_temporal(value.type) else value.as_py()
     if types.is_boolean(arrow_type):
         return bool(value) if isinstance(value, bool | np.bool_) else None
     if types.is_string(arrow_type):
-        # A lone surrogate is in no UTF-8 text, but has its place in the order.
+        # A lone surrogate occurs in no UTF-8 text, but has a place in the order.
         return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else None
     if types.is_binary(arrow_type):
         return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else None
@@ -210,7 +210,7 @@ def locate(value: Any, arrow_type: pa.DataType) -> Place | None:
 
 
 def key_range(arrow_type: pa.DataType) -> tuple[float, float]:
-    """Return the lowest and the highest key of a type of numbers.
+    """Return the lowest and the highest key of a numeric type.
 
     Examples
     --------
@@ -248,9 +248,9 @@ def exact_key(place: Place, arrow_type: pa.DataType) -> Key | None:
 
 
 def floor_key(place: Fraction | float, arrow_type: pa.DataType) -> float:
-    """Return the largest key at or below a place among numbers; NaN gives NaN.
+    """Return the largest key at or below a numeric place; NaN gives NaN.
 
-    For a place outside :func:`key_range` the result is outside, too.
+    For a place outside :func:`key_range`, the result is outside too.
 
     Examples
     --------
@@ -280,7 +280,7 @@ def floor_key(place: Fraction | float, arrow_type: pa.DataType) -> float:
 
 
 def _nearest_float(number: Fraction, arrow_type: pa.DataType) -> Fraction:
-    """The float of this type nearest to a number, of two the even one; beyond all, the number."""
+    """The nearest float of this type, ties to even; the number itself if it is out of range."""
     narrow = np.float32 if pa.types.is_float32(arrow_type) else np.float64
     below = narrow(floor_key(number, arrow_type))
     with np.errstate(over="ignore"):
@@ -310,7 +310,7 @@ def _number(value: object) -> int | Fraction | float | None:
 
 
 def _instant(value: Any) -> tuple[Fraction, bool] | None:
-    """Seconds since the epoch, and whether the literal knows its time zone."""
+    """Seconds since the epoch, and whether the literal has a time zone."""
     if isinstance(value, str):
         return _parse_iso(value)
     if isinstance(value, pa.TimestampScalar):
@@ -362,11 +362,11 @@ def _time_of_day(value: Any) -> Fraction | None:
 
 
 def _split_fraction(text: str) -> tuple[str, Fraction]:
-    """Take the fraction of the second out of ISO text: Python cuts it off after six digits."""
+    """Split the fraction of a second from ISO text: Python truncates it to six digits."""
     match = _FRACTION_OF_SECOND.fullmatch(text)
     if match is None:
         if "." in text or "," in text:
-            raise ValueError("only seconds take a fraction, after hh:mm:ss")
+            raise ValueError("only seconds can have a fraction, after hh:mm:ss")
         return text, Fraction(0)
     before, digits, after = match.groups()
     return before + after, Fraction(int(digits), 10 ** len(digits))

@@ -1,4 +1,4 @@
-"""The operators of filters, and what each becomes when it is negated or turned around."""
+"""Filter operators, with their negations and mirrored forms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = [
 
 
 class _Operator(NamedTuple):
-    """What an operator becomes; the functions below say when."""
+    """The forms of an operator; see the functions below."""
 
     negation: str
     complement: str | None = None
@@ -45,10 +45,10 @@ NULL_TESTS = ("is null", "is not null")
 
 
 def negation(operator: str) -> str:
-    """Return the operator that is true where one is false.
+    """Return the operator that is true wherever this one is false.
 
-    Neither is true of a null, but for the null tests. Of a NaN one of the two is: it is not below
-    5, so ``not <`` is true of it.
+    Except for null tests, both are false for a null. For a NaN exactly one is true: it is not below
+    5, so ``not <`` is true.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def negation(operator: str) -> str:
 
 
 def complement(operator: str) -> str:
-    """Return the negation of a comparison among values that are not NaN.
+    """Return the negation of a comparison for values that are not NaN.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def complement(operator: str) -> str:
 
 
 def mirrored(operator: str) -> str:
-    """Return what a comparison becomes if column and literal change places.
+    """Return the comparison with column and literal swapped.
 
     Examples
     --------

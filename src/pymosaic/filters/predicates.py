@@ -1,12 +1,12 @@
-"""One condition on one column: which rows pass, and what statistics tell of that.
+"""One condition on one column: which rows match, and what statistics say about that.
 
 Semantics
     SQL's three-valued logic: a comparison with a null is unknown, and only rows for which the
-    filter is true are kept. Numbers compare by their exact values (the literal 0.1 is a double
-    that no value of a float32 column equals, as in pyarrow), strings and binary byte by byte.
+    filter is true are kept. Numbers compare by exact value (the literal 0.1 is a double that no
+    value of a float32 column equals, as in pyarrow), strings and binary byte by byte.
     Floats follow IEEE 754, as in pyarrow.compute: NaN equals nothing, is neither above nor below
     anything, and differs from everything, itself included; -0.0 equals 0.0. An engine in which
-    NaN is the largest value (Spark) must not hand its comparisons of floats down to this module.
+    NaN is the largest value (Spark) must not push its comparisons of floats down to this module.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from pymosaic.filters.wire import decode, encode_literal
 
 __all__ = ["Predicate"]
 
-# The comparison of arrays, and whether no value from minimum to maximum can pass it.
+# The comparison of arrays, and whether no value from minimum to maximum can match.
 _ORDER_TESTS: dict[str, tuple[Callable[..., pa.Array], Callable[[Any, Any, Any], bool]]] = {
     "<": (pc.less, lambda low, high, key: bool(low >= key)),
     "<=": (pc.less_equal, lambda low, high, key: bool(low > key)),
@@ -52,9 +52,9 @@ _ORDER_TESTS: dict[str, tuple[Callable[..., pa.Array], Callable[[Any, Any, Any],
 class _Test:
     """A predicate bound to a column type: exact, and for values that are not null.
 
-    ``operator`` is ``in`` or ``not in`` (with any number of sorted keys: none, and nothing or
-    everything passes), or one of ``< <= > >=`` with one key. ``values`` holds the keys as Arrow.
-    A negated test passes what it would otherwise fail.
+    ``operator`` is ``in`` or ``not in`` with any number of sorted keys (with none, nothing or
+    everything matches), or one of ``< <= > >=`` with one key. ``values`` holds the keys as Arrow.
+    A negated test matches exactly the values that it would otherwise reject.
     """
 
     operator: str
@@ -86,13 +86,13 @@ class _Test:
         inside = index < len(self.keys) and self.keys[index] <= high
         if self.operator == "in":
             return not inside
-        # A NaN, which minimum and maximum do not tell of, differs from every key.
+        # A NaN, which minimum and maximum do not cover, differs from every key.
         return inside and low == high and not isinstance(low, float)
 
     def covers(self, low: Any, high: Any) -> bool:
         if self.negated:
             return replace(self, negated=False).excludes(low, high)
-        # A NaN, which minimum and maximum do not tell of, passes no test but "not in".
+        # A NaN, which minimum and maximum do not cover, matches no test but "not in".
         if isinstance(low, float) and self.operator != "not in":
             return False
         return _Test(complement(self.operator), self.keys, self.values).excludes(low, high)
@@ -100,7 +100,7 @@ class _Test:
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """One condition on one column; a null in the list of literals is told by ``has_null`` only."""
+    """One condition on one column; only ``has_null`` records a null in the list of literals."""
 
     column: str
     operator: str
@@ -143,7 +143,7 @@ class Predicate:
 
     @property
     def _is_trivial(self) -> bool:
-        # In an empty list nothing can equal even a null.
+        # Nothing equals an element of an empty list, not even unknown values.
         return self.operator == "not in" and not self.values and not self.has_null
 
     @property
@@ -153,13 +153,13 @@ class Predicate:
         return self.operator == "not in" and self.has_null
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the literals in the one form that leaves the process, without bound tests."""
+        """Pickle the literals in their wire form, without bound tests."""
         literals = encode_literal(self.values)
         return _unpickled, (self.column, self.operator, literals, self.has_null)
 
     @classmethod
     def of_set(cls, column: str, operator: str, literals: Iterable[Any]) -> Predicate:
-        """A test against a set of literals, nulls among them."""
+        """A test against a set of literals, which may include nulls."""
         values = tuple(literals)
         known = tuple(value for value in values if not is_null(value))
         return cls(column, operator, known, has_null=len(known) < len(values))
@@ -198,7 +198,7 @@ class Predicate:
         return self.bind(array.type).mask(array)
 
     def excludes(self, statistics: ColumnStatistics | None, num_rows: int) -> bool:
-        """Whether no row of a row group with these statistics can pass."""
+        """Whether no row of a row group with these statistics can match."""
         if self._is_trivial or self._is_impossible:
             return self._is_impossible
         if statistics is None:
@@ -213,7 +213,7 @@ class Predicate:
         return self.bind(low.type).excludes(order_key(low), order_key(high))
 
     def covers(self, statistics: ColumnStatistics | None, num_rows: int) -> bool:
-        """Whether every row of a row group with these statistics passes."""
+        """Whether every row of a row group with these statistics matches."""
         if self._is_trivial or self._is_impossible:
             return self._is_trivial
         if statistics is None:
@@ -242,7 +242,7 @@ def _bind_order(name: str, place: Place, arrow_type: pa.DataType) -> _Test:
     below, (low, high) = floor_key(place, arrow_type), key_range(arrow_type)
     if below != below:  # NaN; math.isnan() cannot take every int
         return _make_test("in", [], arrow_type)
-    # The literal lies between two keys, or beyond all.
+    # The literal is between two keys, or beyond all.
     upward = name in (">", ">=")
     if low <= below < high:
         return _make_test(">" if upward else "<=", [below], arrow_type)
@@ -256,5 +256,5 @@ def _make_test(name: str, keys: Iterable[Key], arrow_type: pa.DataType) -> _Test
     if pa.types.is_decimal(raw):
         values = [Decimal(value) for value in values]
     elif pa.types.is_floating(raw) and 0.0 in values:
-        values += [0.0, -0.0]  # is_in() tells the two zeros apart
+        values += [0.0, -0.0]  # is_in() distinguishes the two zeros
     return _Test(name, ordered, pa.array(values, raw))

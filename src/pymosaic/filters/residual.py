@@ -1,6 +1,6 @@
-"""What is left of a filter where some columns hold one value throughout.
+"""Simplifying a filter for a file in which some columns are constant.
 
-So it is in a file for the columns of its partition, and for those that it lacks.
+Those are the partition columns of the file, and the columns that it does not have.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ __all__ = ["residual_filter"]
 def residual_filter(
     row_filter: Filter, constants: Mapping[str, pa.Scalar]
 ) -> tuple[bool, Filter | None]:
-    """What is left of a filter where some columns hold one value throughout.
+    """Simplify a filter for constant columns.
 
     Returns
     -------
     (bool, Filter or None)
-        Whether any row can pass, and what must still be tested (None: all rows pass).
+        Whether any row can match, and the remaining filter (None: all rows match).
     """
     left = []
     for group in row_filter.conjunctions:

@@ -1,7 +1,7 @@
-"""Filters of rows in disjunctive normal form: a row is kept if all of any group holds.
+"""Row filters in disjunctive normal form: a row is kept if all conditions of any group match.
 
-A filter does two things: :meth:`Filter.mask` selects rows, and :meth:`Filter.excludes` tells from
-statistics that a row group holds none.
+A filter does two things: :meth:`Filter.mask` selects rows, and :meth:`Filter.excludes` decides from
+statistics that a row group has none of them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Filter:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns the filter looks at, each once, in order of first use.
+        """The columns that the filter uses, each once, in order of first use.
 
         Examples
         --------
@@ -57,7 +57,7 @@ class Filter:
         Raises
         ------
         InvalidOptionError
-            Naming the column, its type, the literal, and what would be right.
+            The message names the column, its type, the literal, and what would be valid.
         ColumnNotFoundError
             If a column is not in ``types``.
 
@@ -81,7 +81,7 @@ class Filter:
                     predicate.bind(types[predicate.column])
 
     def mask(self, columns: Mapping[str, pa.Array] | pa.RecordBatch) -> pa.BooleanArray:
-        """Tell for each row whether it is kept; the result holds no nulls.
+        """Return for each row whether it is kept; the result has no nulls.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class Filter:
         return pc.fill_null(kept, False)
 
     def excludes(self, statistics: Callable[[str], ColumnStatistics | None], num_rows: int) -> bool:
-        """Tell whether no row of a row group can be kept, so that it need not be read.
+        """Return whether no row of a row group can be kept, so that it need not be read.
 
         True is certain; False only means that rows may be kept. The answer agrees with
         :meth:`mask` for every content that has these statistics.
@@ -114,7 +114,7 @@ class Filter:
         Parameters
         ----------
         statistics : callable
-            Gives the statistics of a column by name, or None if there are none.
+            Returns the statistics of a column by name, or None if there are none.
         num_rows : int
             Number of rows in the row group.
 
@@ -133,7 +133,7 @@ class Filter:
         )
 
     def covers(self, statistics: Callable[[str], ColumnStatistics | None], num_rows: int) -> bool:
-        """Tell whether every row of a row group is kept, so that its rows can be counted unread.
+        """Return whether every row of a row group is kept, so that none need be read to count them.
 
         True is certain; False only means that rows may be dropped. The answer agrees with
         :meth:`mask` for every content that has these statistics.
@@ -141,7 +141,7 @@ class Filter:
         Parameters
         ----------
         statistics : callable
-            Gives the statistics of a column by name, or None if there are none.
+            Returns the statistics of a column by name, or None if there are none.
         num_rows : int
             Number of rows in the row group.
 

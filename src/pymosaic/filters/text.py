@@ -1,4 +1,4 @@
-"""A small language for filters: text in, the filters of :func:`pymosaic.read_table` out.
+"""The filter language: text parsed to the filters of :func:`pymosaic.read_table`.
 
 ::
 
@@ -15,8 +15,8 @@
     literal    = number | 'text' | "true" | "false" | x'00ff'
                | ( "date" | "time" | "timestamp" | "decimal" | "double" ) 'text'
 
-Names of columns are written as they are, or in double quotes or backquotes, doubled inside; in
-text, a quote is doubled. Words of the language may be in upper case.
+Column names are written plainly, or in double quotes or backquotes, which are doubled inside a
+name. A quote inside text is doubled. Keywords may be in upper case.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from pymosaic.filters.tokens import FilterSyntaxError, Kind, Token, tokenize
 
 __all__ = ["FilterSyntaxError", "parse_filter"]
 
-# "and" of "or"s multiplies: beyond this, no one wrote it by hand.
+# "and" of "or"s multiplies: a filter with more groups was not written by hand.
 _MAX_GROUPS = 10_000
 _MAX_DEPTH = 100
-# How operators may be written, besides by their names.
+# Other spellings of operators.
 _SPELLINGS = {"=": "==", "<>": "!="}
 
 
 def parse_filter(text: str) -> list[list[tuple[Any, ...]]]:
-    """Read a filter that is written as text.
+    """Parse a filter written as text.
 
     Parameters
     ----------
@@ -56,18 +56,18 @@ def parse_filter(text: str) -> list[list[tuple[Any, ...]]]:
         joined by ``and``, ``or``, ``not`` and parentheses. Literals are numbers, ``'text'``,
         ``true``, ``false``, ``date '2024-05-31'``, ``timestamp '2024-05-31 23:59:00'``,
         ``time '23:59:00'``, ``decimal '1.50'``, ``double 'nan'`` and ``x'00ff'``. Names that are
-        not plain words stand in double quotes or backquotes.
+        not plain words must be in double quotes or backquotes.
 
     Returns
     -------
     list of lists of tuples
-        What ``filters=`` takes everywhere. Numbers stay as written: 0.1 is 0.1 for columns of
-        decimals, and the nearest float for columns of floats.
+        Valid for every ``filters=`` argument. Numbers stay as written: 0.1 is 0.1 for decimal
+        columns, and the nearest float for float columns.
 
     Raises
     ------
     FilterSyntaxError
-        With the place in the text.
+        With the position in the text.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def parse_filter(text: str) -> list[list[tuple[Any, ...]]]:
 
 
 class _Parser:
-    """Recursive descent; a method for each rule of the grammar."""
+    """A recursive descent parser with a method for each rule of the grammar."""
 
     def __init__(self, text: str, tokens: list[Token]) -> None:
         self._text = text
@@ -265,5 +265,5 @@ def _split_pattern(token: Token) -> tuple[str, bool]:
 
 
 def _offset(pattern: str, index: int) -> int:
-    """Where a character of a pattern stands in the token, whose quotes are doubled."""
+    """The position of a pattern's character in the token, where quotes are doubled."""
     return 1 + index + pattern[:index].count("'")

@@ -1,4 +1,4 @@
-"""The words of the filter language: names, operators and typed literals, each with its place."""
+"""Tokens of the filter language: names, operators and typed literals with their positions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pymosaic.errors import InvalidOptionError
 
 __all__ = ["FilterSyntaxError", "Kind", "Token", "tokenize"]
 
-# How much of a long filter a message shows on either side of the place.
+# How much of a long filter a message shows on either side of the position.
 _SHOWN = 60
 _MAX_DIGITS = 1000
 _WORDS = frozenset({"and", "or", "not", "in", "between", "like", "is", "null"})
@@ -33,7 +33,7 @@ _TOKEN = re.compile(
 
 
 class FilterSyntaxError(InvalidOptionError):
-    """A filter that cannot be read.
+    """A filter that cannot be parsed.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class FilterSyntaxError(InvalidOptionError):
     text : str
         The filter.
     position : int
-        The index of the character where it is wrong.
+        The index of the offending character.
     """
 
     def __init__(self, reason: str, text: str, position: int) -> None:
@@ -62,7 +62,7 @@ class FilterSyntaxError(InvalidOptionError):
 
 
 class Kind(enum.Enum):
-    """What a token is."""
+    """Kinds of tokens."""
 
     WORD = "word"
     COMPARISON = "comparison"
@@ -73,7 +73,7 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word of the language, a comparison, a column's name or a literal; ``value`` tells which."""
+    """A keyword, a comparison, a column name or a literal, as given by ``value``."""
 
     kind: Kind
     value: Any
@@ -82,16 +82,16 @@ class Token:
     length: int
 
     def is_word(self, word: str) -> bool:
-        """Whether this is that word of the language."""
+        """Whether this is the given keyword."""
         return self.kind is Kind.WORD and bool(self.value == word)
 
     @property
     def text(self) -> str:
-        """As it is written."""
+        """The token as written."""
         return self.source[self.position : self.position + self.length]
 
     def error(self, reason: str) -> FilterSyntaxError:
-        """An error at this place, which tells what stands there."""
+        """An error at this token, which it quotes."""
         found = "the end" if self.kind is Kind.END else repr(self.text)
         return self.complaint(f"{reason}, got {found}")
 
@@ -101,7 +101,7 @@ class Token:
 
 
 def tokenize(text: str) -> list[Token]:
-    """Cut a filter into tokens, the last of which is the end."""
+    """Split a filter into tokens, the last of which marks the end."""
     tokens: list[Token] = []
     position = 0
     while position < len(text):
@@ -181,7 +181,7 @@ def _number(found: str, text: str, position: int) -> Any:
 
 
 def _is_modest(number: Decimal) -> bool:
-    """Whether the exact number, which comparing needs, is of a size that no one minds."""
+    """Whether the exact number, which comparisons need, is of a reasonable size."""
     return (
         number.is_finite() and abs(number.adjusted()) + len(number.as_tuple().digits) <= _MAX_DIGITS
     )
@@ -231,7 +231,7 @@ def _time(literal: str) -> Any:
 
 
 def _timestamp(literal: str) -> Any:
-    """A datetime where that is exact, else an Arrow timestamp in nanoseconds."""
+    """A datetime if that is exact, otherwise an Arrow timestamp in nanoseconds."""
     import pyarrow as pa
 
     from pymosaic.filters.literals import locate
@@ -241,7 +241,7 @@ def _timestamp(literal: str) -> Any:
         if place is None:
             continue
         if place % 1000 == 0:
-            # Whole microseconds, which Python can hold.
+            # Whole microseconds, which Python can represent.
             return datetime.datetime.fromisoformat(literal)
         if place == int(place):
             return pa.scalar(int(place), pa.timestamp("ns", zone))

@@ -1,7 +1,7 @@
 """Filters as users write them: pyarrow.parquet's lists of tuples.
 
-``[("a", ">", 5), ("b", "==", "x")]`` keeps rows where both hold; a list of such lists keeps rows
-where any of them holds.
+``[("a", ">", 5), ("b", "==", "x")]`` keeps rows that match both; a list of such lists keeps rows
+that match any of them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _EXAMPLE = (
 
 
 def parse_filters(filters: object) -> Filter | None:
-    """Check filters as the caller wrote them, and return them parsed.
+    """Check and parse the filters that a caller wrote.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def parse_filters(filters: object) -> Filter | None:
         Tuples are ``(column, operator, literal)``. Operators: ``=`` or ``==``, ``!=``, ``<``,
         ``<=``, ``>``, ``>=``, their negations ``not <`` to ``not >=`` (which keep NaN), ``in`` and
         ``not in`` (with a list, set, array, ... of literals), ``is null`` and ``is not null`` (the
-        literal may be left out). Upper case is accepted. A list in place of a tuple is, too.
+        literal may be omitted). Upper case is accepted, and so are lists instead of tuples.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def parse_filters(filters: object) -> Filter | None:
     Raises
     ------
     InvalidOptionError
-        If ``filters`` has another form, or compares with None: that is what null tests are for.
+        If ``filters`` has another form, or compares with None, for which there are null tests.
 
     Notes
     -----
@@ -93,7 +93,7 @@ def _parse_predicate(item: Any) -> Predicate:
         known = ", ".join(("=", *OPERATORS))
         raise _malformed(f"{item[1]!r} is not an operator; the operators are {known}")
     if name in NULL_TESTS:
-        # The one literal that would say the contrary of what is done.
+        # The one literal that would mean the opposite.
         if len(item) == 3 and item[2] is False:
             raise _malformed(f"{name!r} takes no literal, got {item!r}")
         return Predicate(column, name)

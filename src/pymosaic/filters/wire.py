@@ -1,8 +1,8 @@
-"""Filters on their way to another process: the option of the Spark source, and pickles.
+"""The wire form of filters, used by the option of the Spark source and by pickles.
 
-The form is JSON: lists of lists of ``[column, operator, literal]``. A literal that JSON lacks is an
-object with its type and its text or number, such as ``{"type": "decimal", "value": "1.50"}``. Users
-of Spark may write this form themselves.
+The form is JSON: lists of lists of ``[column, operator, literal]``. A literal that JSON does not
+have is an object with its type and its text or number, such as
+``{"type": "decimal", "value": "1.50"}``. Spark users may write this form themselves.
 
 =================  =====================================================================
 ``type``           ``value``
@@ -11,9 +11,9 @@ of Spark may write this form themselves.
 ``date``           ISO text, or days since 1970
 ``datetime64``     number of units since 1970; ``unit`` is numpy's, such as ``"ns"``
 ``decimal``        text
-``double``         text: ``nan``, ``inf``, ``-inf`` and those that JSON has
+``double``         text: ``nan``, ``inf``, ``-inf``, or a number
 ``fraction``       text, such as ``"1/3"``
-``number``         text as written in a filter: for a column of floats the nearest float
+``number``         text as written in a filter: for a float column, the nearest float
 ``time``           ISO text, or number of units since midnight, with ``unit``
 ``timestamp``      ISO text, or number of units since 1970, with ``unit`` and ``zone``
 =================  =====================================================================
@@ -41,12 +41,12 @@ __all__ = ["decode", "dumps", "encode_literal", "loads"]
 
 
 def dumps(groups: Iterable[Sequence[tuple[Any, ...]]]) -> str:
-    """Return filters, as users write them, as JSON.
+    """Return filters in their tuple form as JSON.
 
     Raises
     ------
     InvalidOptionError
-        If a literal is of a type that no column can be compared with.
+        If a literal has a type that no column can be compared with.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def dumps(groups: Iterable[Sequence[tuple[Any, ...]]]) -> str:
 
 
 def loads(text: str) -> Any:
-    """Return what JSON says, with its literals; its form is checked by whoever takes filters.
+    """Return the filters in JSON, with their literals; the caller must check their form.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def loads(text: str) -> Any:
 
 
 def encode_literal(value: Any) -> Any:
-    """Return a literal, or a list of literals, as JSON has it."""
+    """Return a literal, or a list of literals, in its JSON form."""
     if isinstance(value, list | tuple | set | frozenset):
         return [encode_literal(item) for item in value]
     if value is None or isinstance(value, bool | str):
@@ -110,7 +110,7 @@ def _typed(kind: str, value: str | int, **more: str | None) -> dict[str, Any]:
 
 
 def _encode_scalar(value: pa.Scalar) -> Any:
-    """An Arrow scalar; of dates and times the number, which Python's own may not hold."""
+    """An Arrow scalar; dates and times as numbers, since Python's own types may not hold them."""
     types, arrow_type = pa.types, value.type
     if not value.is_valid:
         return None
@@ -178,7 +178,7 @@ _DECODERS: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 
 def decode(value: Any) -> Any:
-    """Return filters, or a part of them, that were read from JSON, with their literals."""
+    """Return filters parsed from JSON, or a part of them, with their literals."""
     if isinstance(value, list):
         return [decode(item) for item in value]
     if not isinstance(value, dict):
