@@ -45,7 +45,7 @@ def did_you_mean(wanted: str, names: Iterable[str], count: int = _SHOWN_NAMES) -
     >>> from pymosaic.suggestions import did_you_mean
     >>> did_you_mean("heigth", ["age", "height", "weight"])
     " (did you mean 'height' or 'weight'?)"
-    >>> did_you_mean("city", ["age", "height", "weight"])
+    >>> did_you_mean("zone", ["age", "height", "weight"])
     ''
     """
     return NameIndex(names).did_you_mean(wanted, count)
@@ -72,7 +72,7 @@ class NameIndex:
     --------
     >>> from pymosaic.suggestions import NameIndex
     >>> index = NameIndex(["age", "height", "weight"])
-    >>> index.closest("heigth"), index.closest("aeg")
+    >>> index.closest("heigth"), index.closest("aeg", 1)
     (['height', 'weight'], ['age'])
     """
 

@@ -206,7 +206,7 @@ class TestPlans:
         dataset = pymosaic.dataset(base)
         assert repr(dataset) == f"<pymosaic.Dataset {base}: 4 files, 4 columns, by day>"
         assert repr(dataset.scan(["id"], [("id", ">", 1)], 3)) == (
-            f"<pymosaic.Scan of 1 columns in {base}, filtered, 3 rows at most>"
+            f"<pymosaic.Scan of 1 columns in {base}, filtered, at most 3 rows>"
         )
 
 

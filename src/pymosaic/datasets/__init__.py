@@ -1,1 +1,1 @@
-"""Directories of Mosaic files: reading them as one table, writing and keeping them."""
+"""Datasets: directories of Mosaic files, read as one table, written and maintained."""

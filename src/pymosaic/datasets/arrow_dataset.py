@@ -1,8 +1,8 @@
-"""What makes a dataset a ``pyarrow.dataset.Dataset`` to those who look for one.
+"""The ``pyarrow.dataset.Dataset`` interface of a dataset.
 
-DuckDB (``SELECT … FROM variable``) and others ask an Arrow dataset for ``schema`` and for a
-``scanner`` of some columns and a filter. The class of pyarrow has a C++ dataset behind it, which
-pyarrow's own functions may reach for: here an empty one, whose only column says what to do.
+DuckDB (``SELECT … FROM variable``) and others ask an Arrow dataset for its ``schema`` and for a
+``scanner`` with columns and a filter. pyarrow's class wraps a C++ dataset, which pyarrow's own
+functions may use directly: here an empty one, whose only column says what to use instead.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _NOTICE = pa.table({"a pymosaic.Dataset: use its scan(), scanner() or to_table()
 
 
 class Scanner:
-    """What ``pyarrow.dataset.Scanner`` is to a dataset of Arrow's; can be read again and again.
+    """The counterpart of ``pyarrow.dataset.Scanner``; can be read any number of times.
 
-    pyarrow's own class, made of a stream, would read that far ahead of a consumer who pauses.
+    pyarrow's own class, made from a stream, would read far ahead of a consumer that pauses.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Scanner:
         return self._dataset.schema
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """A stream of batches; nothing is read before the first is asked for."""
+        """A stream of batches; nothing is read before the first is requested."""
         return self._dataset._reader(*self._arguments)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
@@ -63,12 +63,12 @@ class Scanner:
         return iter(self.to_reader())
 
     def to_table(self) -> pa.Table:
-        """Everything at once."""
+        """Read everything into a table."""
         return self.to_reader().read_all()
 
 
 class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
-    """The methods of ``pyarrow.dataset.Dataset``, all of them, on top of :meth:`scan`."""
+    """All methods of ``pyarrow.dataset.Dataset``, built on :meth:`scan`."""
 
     def __init__(self) -> None:
         super().__init__(_NOTICE)
@@ -94,23 +94,23 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
         *,
         filters: object = None,
     ) -> Scanner:
-        """Columns and rows as those ask for them who read Arrow datasets.
+        """Make a scanner, as readers of Arrow datasets expect it.
 
         Parameters
         ----------
         columns : list of str, optional
-            Names; patterns as well.
+            Names or patterns.
         filter : pyarrow.compute.Expression, or filters as in :meth:`scan`, optional
-            Rows to keep. What of an expression filters can say prunes files and row groups and is
-            tested before other columns are read; the rest is tested after.
+            Rows to keep. The part of an expression that filters can express prunes files and row
+            groups, and is tested before other columns are read; the rest is tested afterwards.
         batch_size : int
-            Rows in a batch, at most.
+            Maximum number of rows in a batch.
         batch_readahead, fragment_readahead, fragment_scan_options, cache_metadata, memory_pool
-            Those of pyarrow, for files of Arrow's own: they change nothing here.
+            Options of pyarrow for its own file formats; they have no effect here.
         use_threads : bool
             Read ahead, and decode on several threads.
         filters : object, optional
-            The same as ``filter``, by the name that it has in :meth:`scan`.
+            Same as ``filter``, under the name used by :meth:`scan`.
         """
         return Scanner(self, columns, _one_filter(filter, filters), batch_size, use_threads)
 
@@ -137,7 +137,7 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
     def _narrow(
         self, columns: list[str] | None, wanted: object, limit: int | None
     ) -> tuple[Scan, pc.Expression | None]:
-        """A scan that holds at least what is asked for, and what is left to test."""
+        """A scan that returns at least the requested rows, and the expression left to test."""
         if not isinstance(wanted, pc.Expression):
             return self.scan(columns, wanted, limit), None
         pushdown = push_down(wanted, self.schema)
@@ -223,10 +223,10 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
         *,
         filters: object = None,
     ) -> int:
-        """Count rows, from metadata alone where that tells.
+        """Count rows, from metadata alone if possible.
 
-        Without filters no data is read; with filters, the filter's columns of those row groups
-        for which partition values and statistics do not decide.
+        Without filters no data is read. With filters, only the filter's columns are read, in row
+        groups that partition values and statistics do not decide.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
         use_threads, cache_metadata, memory_pool
             As in :meth:`scanner`.
         filters : object, optional
-            The same as ``filter``.
+            Same as ``filter``.
 
         Examples
         --------
@@ -254,11 +254,11 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
 
     @property
     def partition_expression(self) -> pc.Expression:
-        """True: nothing holds for all rows by the place of the dataset alone."""
+        """Always true: the location of the dataset implies nothing about its rows."""
         return pc.scalar(True)
 
     def _unsupported(self, *arguments: object, **options: object) -> NoReturn:
-        """Not here: pyarrow's datasets of Arrow files can, or tables."""
+        """Raise: only pyarrow's own datasets and tables support this."""
         raise UnsupportedFeatureError(
             "not supported for a dataset of Mosaic files: read a table with scan().to_table(), "
             "or use an engine such as DuckDB or Polars"
@@ -278,7 +278,7 @@ def _with_closest(error: pa.ArrowInvalid, schema: pa.Schema) -> ColumnNotFoundEr
 
 
 def _one_filter(filter: object, filters: object) -> object:
-    """The rows that are wanted, by either name."""
+    """The filter, given under either name."""
     if filter is not None and filters is not None:
         raise InvalidOptionError("give either filter or filters, not both")
     return filters if filter is None else filter
@@ -296,7 +296,7 @@ def _filtered(
         if left is not None:
             table = table.slice(0, left)
             left -= table.num_rows
-        # A batch without columns has rows; a table would forget them.
+        # A batch without columns still has a number of rows; a table would lose it.
         for part in table.to_batches():
             yield part.select(names)
         if left == 0:

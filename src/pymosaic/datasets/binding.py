@@ -1,4 +1,4 @@
-"""A scan bound to files: where their columns are, and what is left of the filter in them."""
+"""Scans bound to files: where their columns are, and which part of the filter remains."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BoundFile", "ColumnBinding"]
 
-# Catalogs and partitions that a scan is bound to at a time.
+# Number of bound catalogs and partitions that a scan keeps.
 _REMEMBERED_FILES = 64
 
 
@@ -34,13 +34,13 @@ class BoundFile:
     Attributes
     ----------
     columns : FileColumns
-        The wanted columns that files have.
+        The wanted columns that the file has.
     any_row : bool
-        Whether a row can pass the filter, as far as partition and missing columns tell.
+        Whether any row can match the filter, given partition values and missing columns.
     row_filter : Filter or None
-        What is left to test.
+        The part of the filter left to test.
     tested : FileColumns or None
-        The columns that this looks at.
+        The columns of that filter.
     """
 
     def __init__(self, task: ScanTask, columns: FileColumns, partition: Partition) -> None:
@@ -60,14 +60,14 @@ class BoundFile:
 
     @cached_property
     def shares(self) -> BucketShares:
-        """How much of each bucket must be read."""
+        """The share of each bucket that must be read."""
         positions = [self.columns.selection.positions]
         if self.tested is not None:
             positions.append(self.tested.selection.positions)
         return BucketShares(self.columns.catalog, positions)
 
     def excludes(self, head: FileHead, row_group: int) -> bool:
-        """Whether partition or statistics tell that no row of a row group passes."""
+        """Whether partition or statistics show that no row of a row group matches."""
         if not self.any_row:
             return True
         if self.row_filter is None:
@@ -76,7 +76,7 @@ class BoundFile:
         return self.row_filter.excludes(self._statistics(head, row_group), num_rows)
 
     def covers(self, head: FileHead, row_group: int) -> bool:
-        """Whether partition or statistics tell that every row of a row group passes."""
+        """Whether partition or statistics show that every row of a row group matches."""
         if self.row_filter is None:
             return self.any_row
         num_rows = head.index.row_count(row_group)
@@ -98,7 +98,7 @@ class BoundFile:
 
 
 class ColumnBinding:
-    """Binds a scan to files; what files of one catalog share is worked out once."""
+    """Binds a scan to files; what files with the same catalog share is computed once."""
 
     def __init__(self, task: ScanTask) -> None:
         self._task = task
@@ -113,7 +113,7 @@ class ColumnBinding:
         self._lock = threading.Lock()
 
     def partition_passes(self, partition: Partition) -> bool:
-        """Whether the values of a partition leave a chance to the filter."""
+        """Whether rows of a partition can match the filter."""
         if self._task.row_filter is None:
             return True
         passes = self._passes.get(partition)

@@ -1,4 +1,4 @@
-"""Many files read as one table."""
+"""Datasets: many files read as one table."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _ATTEMPTS = 5
 class Dataset(ArrowDataset):
     """Mosaic files read as one table; made by :func:`pymosaic.dataset`.
 
-    Columns are united by name: one that a file lacks is null there, and types that differ are
-    widened where that loses nothing.
+    Files are merged by column name: a column missing in a file is null there, and differing types
+    are widened if nothing is lost.
 
-    It is a ``pyarrow.dataset.Dataset`` as well, so that DuckDB and others can query it.
+    It is also a ``pyarrow.dataset.Dataset``, so that DuckDB and others can query it.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Dataset(ArrowDataset):
     def _find(
         self, source: DatasetSource, filesystem: object, hive: bool, with_schema: bool
     ) -> tuple[Discovery, list[DataFile], pa.Schema | None]:
-        """Files, and their united schema if it is wanted."""
+        """The files, and their merged schema if requested."""
         for attempt in range(_ATTEMPTS):
             found = discover(source, filesystem, hive)
             self._filesystem = found.filesystem
@@ -98,7 +98,7 @@ class Dataset(ArrowDataset):
             try:
                 return found, *self._open_all(list(found.files), with_schema)
             except FileNotFoundError:
-                # Replaced since they were listed: another listing shows the files that did.
+                # Replaced since they were listed: a new listing shows their replacements.
                 if attempt == _ATTEMPTS - 1:
                     raise
         return found, list(found.files), None
@@ -106,7 +106,7 @@ class Dataset(ArrowDataset):
     def _open_all(
         self, files: list[DataFile], with_schema: bool
     ) -> tuple[list[DataFile], pa.Schema | None]:
-        """Open every file: the good ones, and their united schema."""
+        """Open every file; returns the valid ones and their merged schema."""
         good: list[DataFile] = []
 
         def heads() -> Iterator[tuple[str, Catalog]]:
@@ -126,7 +126,7 @@ class Dataset(ArrowDataset):
         return good, None
 
     def _with_partitions(self, schema: pa.Schema) -> pa.Schema:
-        """The columns of files, then those of directories, which win where both have a name."""
+        """The columns of files, then those of directories, which replace files' columns by name."""
         names = set(self._partition_schema.names)
         if names.intersection(schema.names):
             schema = pa.schema([item for item in schema if item.name not in names])
@@ -135,12 +135,12 @@ class Dataset(ArrowDataset):
         return schema
 
     def _given(self, schema: pa.Schema) -> pa.Schema:
-        """The schema that a user gave, with partition columns where they stand in it, or last."""
+        """The schema given by the user; partition columns that it does not have come last."""
         schema = schema.remove_metadata()
         for item in self._partition_schema:
             if schema.get_field_index(item.name) < 0:
                 schema = schema.append(item)
-        catalog_from_arrow(schema, 1)  # refuses names and types that cannot be
+        catalog_from_arrow(schema, 1)  # refuses invalid names and types
         return schema
 
     @property
@@ -155,7 +155,7 @@ class Dataset(ArrowDataset):
 
     @property
     def partition_columns(self) -> tuple[str, ...]:
-        """The columns that directories make."""
+        """The columns that come from directories."""
         return tuple(self._partition_schema.names)
 
     @property
@@ -165,12 +165,12 @@ class Dataset(ArrowDataset):
 
     @property
     def base(self) -> str:
-        """The directory, pattern or file that was given."""
+        """The directory, pattern or file of the dataset."""
         return self._base
 
     @property
     def num_bytes(self) -> int:
-        """Sizes of all files, as far as they are known."""
+        """The total size of all files, as far as known."""
         sizes = []
         for file in self._files:
             head = self._heads.get(file.path)
@@ -201,9 +201,9 @@ class Dataset(ArrowDataset):
         columns : list of str, optional
             Names or patterns, as in :func:`pymosaic.read_table`.
         filters : list of tuples, or list of lists of tuples, optional
-            Rows to keep, as in :func:`pymosaic.read_table`; partition columns may be among them.
+            Rows to keep, as in :func:`pymosaic.read_table`; may use partition columns.
         limit : int, optional
-            How many rows to read at most.
+            Maximum number of rows to read.
 
         Examples
         --------
@@ -245,7 +245,7 @@ class Dataset(ArrowDataset):
         return pa.schema([self._schema.field(place) for place in place_of[positions].tolist()])
 
     def _load(self, files: Iterable[DataFile], check: bool) -> Iterator[tuple[DataFile, FileHead]]:
-        """Heads of files; one that is broken raises, or is skipped with a warning."""
+        """Heads of files; a broken file raises, or is skipped with a warning."""
         for file, head in self._heads.load(files, check):
             if isinstance(head, FileHead):
                 yield file, head
@@ -274,24 +274,24 @@ def dataset(
 ) -> Dataset:
     """Read many Mosaic files as one table.
 
-    Without ``schema`` the end of every file is read now, to unite their columns.
+    Without ``schema``, the end of every file is read now, to merge their columns by name.
 
     Parameters
     ----------
     source : str, path-like, or list of those
         A directory, a pattern such as ``"sales/year=2024/*.mosaic"``, a file, a URI, or several.
-        Files and directories whose names begin with ``_`` or ``.`` are not looked at.
+        Files and directories whose names start with ``_`` or ``.`` are ignored.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
-        Where ``source`` is looked up.
+        The file system of ``source``.
     schema : pyarrow.Schema, optional
-        The columns to read instead of all; types are cast to these.
+        The columns to read, instead of all; values are cast to these types.
     partitioning : {"hive", None}
-        Whether directories named ``key=value`` make columns.
+        Whether directories named ``key=value`` become columns.
     on_error : {"raise", "skip"}
-        What to do about files that are no Mosaic files, or damaged: raise, or leave them out (of a
-        damaged file the row groups that cannot be read) with a warning.
+        How to handle files that are damaged or not Mosaic files: raise, or skip them with a warning
+        (of a damaged file, only the row groups that cannot be read).
     limits : Limits, optional
-        Caps that files are held to.
+        Caps on what a file may demand.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How the columns of one file become the columns of a scan."""
+"""Conversion of a file's columns to the columns of a scan."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["FileColumns", "WantedColumns"]
 
 
 class WantedColumns:
-    """Columns that a scan wants of every file."""
+    """The columns that a scan wants from every file."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
         self.names: list[str] = schema.names
         self._catalog = catalog_from_arrow(schema, 1)
         self._positions = self._catalog.original_order()
-        # A schema that a user gives may have types that no file has.
+        # A schema given by the user may have types that no file has.
         described = Selection(self._catalog, self._positions).import_schema()
         self._is_exact = described.equals(schema)
 
@@ -41,14 +41,14 @@ class WantedColumns:
 
 
 class FileColumns:
-    """The columns of a scan, found in files of one catalog.
+    """The columns of a scan, found in files with one catalog.
 
     Parameters
     ----------
     catalog : Catalog
-        Columns of the file.
+        The columns of the file.
     wanted : WantedColumns
-        Those that the file lacks are null, those of another type are cast.
+        Columns missing in the file are null, and those of another type are cast.
     path : str
         A file with this catalog, for messages.
 
@@ -68,7 +68,7 @@ class FileColumns:
         self._is_same = len(places) == len(positions) and not changed
         known = self._schema if self._is_same else None
         self.selection = Selection(catalog, positions[places], known)
-        # Where each wanted column stands in the selection; -1 for those that are not there.
+        # The index of each wanted column in the selection; -1 for missing ones.
         self._source = np.full(len(positions), -1, np.int64)
         self._source[places] = np.arange(len(places))
         self._casts: list[int] = []
@@ -105,7 +105,7 @@ class FileColumns:
 
     @cached_property
     def ordered_types(self) -> dict[str, pa.DataType]:
-        """The file's own types of columns whose values, and so their order, a cast keeps."""
+        """The file's own types of columns whose values, and so their order, a cast preserves."""
         return {
             field.name: field.type
             for field in self.selection.import_schema()
@@ -114,11 +114,11 @@ class FileColumns:
 
     @cached_property
     def null_width(self) -> int:
-        """Bytes per row that columns which are not in the file take, about."""
+        """Approximate bytes per row for columns missing in the file."""
         return _NULL_WIDTH * len(self._sources_and_nulls[1])
 
     def adapt(self, batch: pa.RecordBatch, path: str) -> pa.RecordBatch:
-        """A batch of :attr:`selection`, as one of the wanted schema."""
+        """Convert a batch of :attr:`selection` to the wanted schema."""
         if self._is_same:
             return batch
         for place in self._not_null:
@@ -141,7 +141,7 @@ class FileColumns:
 
     @cached_property
     def _sources_and_nulls(self) -> tuple[list[int], list[pa.DataType]]:
-        """For each wanted column its source, where nulls of each type stand behind the columns."""
+        """For each wanted column its source; nulls of each type follow after the columns."""
         sources = self._source.copy()
         types: dict[pa.DataType, int] = {}
         for place in np.flatnonzero(sources < 0).tolist():
@@ -152,18 +152,18 @@ class FileColumns:
         return sources.tolist(), list(types)
 
     def _rearrange(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Nulls for what is missing, without a Python object per column."""
+        """Add nulls for missing columns, without a Python object per column."""
         sources, null_types = self._sources_and_nulls
         for arrow_type in null_types:
             batch = batch.append_column("", pa.nulls(batch.num_rows, arrow_type))
         batch = batch.select(sources)
-        # Names and nullability are the schema's: the arrays are handed over with it.
+        # Names and nullability come from the schema, which is exported with the arrays.
         structure = np.zeros(_ARROW_ARRAY_WORDS, np.int64)
         batch._export_to_c(structure.ctypes.data)
         return pa.RecordBatch._import_from_c(structure.ctypes.data, self._schema)
 
 
-# The widest null, with its bit of validity: a decimal.
+# The widest null is a decimal, plus its validity bit.
 _NULL_WIDTH = 17
 
 # struct ArrowArray of the Arrow C data interface: ten fields of eight bytes.

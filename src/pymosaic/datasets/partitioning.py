@@ -1,8 +1,8 @@
 """Hive partitions: ``key=value`` directories, their escapes, and the types of their values.
 
-A key has one type in all of a dataset: int64 if every value is a whole number as Python would
-print it (so that ``"007"`` stays text), date32 if every value is a date such as ``2024-05-31``,
-else string. A schema that the user gives decides instead. ``__HIVE_DEFAULT_PARTITION__`` is null.
+A key has one type in the whole dataset: int64 if every value is an integer as Python would print
+it (so that ``"007"`` stays text), date32 if every value is a date such as ``2024-05-31``, otherwise
+string. A schema given by the user takes precedence. ``__HIVE_DEFAULT_PARTITION__`` is null.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 
 NULL_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
-# The keys and values of one file, from the outermost directory inward.
+# The keys and values of one file, outermost directory first.
 Partition: TypeAlias = tuple[tuple[str, Any], ...]
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
@@ -36,7 +36,7 @@ _INT64 = range(-(1 << 63), 1 << 63)
 
 
 def split_partition(directories: Iterable[str]) -> tuple[tuple[str, str | None], ...]:
-    """Keys and values, as text, of the directories that have the form ``key=value``.
+    """Keys and values, as text, of directories named ``key=value``.
 
     Examples
     --------
@@ -54,18 +54,18 @@ def split_partition(directories: Iterable[str]) -> tuple[tuple[str, str | None],
 def partition_schema(
     partitions: Mapping[str, Sequence[tuple[str, str | None]]], schema: pa.Schema | None
 ) -> pa.Schema:
-    """The columns that directories make, of types that hold every value.
+    """The columns that come from directories, with types that hold every value.
 
     Parameters
     ----------
     partitions : mapping of path to keys and values
     schema : pyarrow.Schema, optional
-        Types that the user has chosen.
+        Types chosen by the user.
 
     Raises
     ------
     DatasetError
-        If files lie under different keys, or under the same key twice.
+        If files have different keys, or the same key twice.
     """
     values: dict[str, set[str]] = {}
     first: tuple[str, tuple[str, ...]] | None = None
@@ -114,7 +114,7 @@ def _is_date(text: str) -> bool:
 def typed_partition(
     partition: Sequence[tuple[str, str | None]], schema: pa.Schema, path: str
 ) -> Partition:
-    """The values of one file in the types of their columns, as Python objects."""
+    """The partition values of one file as Python objects, in the types of their columns."""
     return tuple(
         (key, None if text is None else _typed(key, text, schema.field(key).type, path))
         for key, text in partition

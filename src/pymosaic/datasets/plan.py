@@ -1,4 +1,4 @@
-"""(file heads, columns, filter) -> pieces to read. Pure: no I/O, no threads."""
+"""Scan planning: from file heads, columns and filter to pieces. Pure: no I/O, no threads."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Row groups of one file, to be read together.
+    """Row groups of one file that are read together.
 
     Parameters
     ----------
     path : str
-        The file, as its file system knows it.
+        The path of the file in its file system.
     row_groups : tuple of int
-        Which of its row groups, ascending.
+        The row groups, in ascending order.
     num_rows : int
-        Rows in them, before filtering.
+        Number of rows in them, before filtering.
     num_bytes : int
-        Compressed bytes of the wanted columns and those of the filter. A paged bucket, of which
-        only the wanted columns are read, counts in proportion to their number.
+        Compressed bytes of the wanted columns and the filter's columns. A paged bucket, from which
+        only these columns are read, counts in proportion to their number.
     partition : tuple of (str, value)
         Values of the partition columns.
     """
@@ -53,14 +53,14 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How much there is, and how much of it is to be read."""
+    """A total, and the part of it that is read."""
 
     total: int
     to_read: int
 
     @property
     def pruned(self) -> int:
-        """What is not read."""
+        """The part that is not read."""
         return self.total - self.to_read
 
 
@@ -71,11 +71,11 @@ class ScanPlan:
     Parameters
     ----------
     pieces : tuple of Piece
-        In the order of the result's rows.
+        In the order of the resulting rows.
     files : Share
-        Files; those outside are pruned by their partition, or have no row group left.
+        Files; the others are pruned by their partition, or have no row groups left.
     row_groups, buckets : Share
-        Of the files that partition values do not prune.
+        Those of files that partition values do not prune.
     bytes : Share
         Sizes of all files, and the bytes of the pieces.
     """
@@ -88,7 +88,7 @@ class ScanPlan:
 
     @property
     def num_rows(self) -> int:
-        """Rows in the pieces, before filtering."""
+        """Number of rows in the pieces, before filtering."""
         return sum(piece.num_rows for piece in self.pieces)
 
 
@@ -112,7 +112,7 @@ class FilePlan:
 
     @property
     def num_rows(self) -> int:
-        """Rows before filtering."""
+        """Number of rows before filtering."""
         return sum(item.num_rows for item in self.row_groups)
 
     def first_rows(self, limit: int) -> FilePlan:
@@ -127,17 +127,17 @@ class FilePlan:
 
 
 class BucketShares:
-    """How much of each bucket a set of columns needs."""
+    """The share of each bucket that a set of columns needs."""
 
     def __init__(self, catalog: Catalog, selections: Sequence[npt.NDArray[np.int64]]) -> None:
         positions = np.unique(np.concatenate(selections))
-        # Of a file's buckets, of which it may claim billions, only the wanted ones are looked at.
+        # A file may claim billions of buckets, so only the wanted ones are visited.
         self._buckets, wanted = np.unique(buckets_of(catalog, positions), return_counts=True)
         starts = starts_of(catalog, self._buckets)
         self._share = wanted / (starts_of(catalog, self._buckets + 1) - starts)
 
     def measure(self, head: FileHead, row_group: int) -> tuple[int, int]:
-        """Number of buckets and compressed bytes to read from a row group."""
+        """The number of buckets, and of compressed bytes, to read from a row group."""
         compressed, raw = head.index.bucket_sizes(row_group, self._buckets)
         share = np.where(is_paged(compressed, raw), self._share, 1.0)
         return int(np.count_nonzero(compressed)), int(np.ceil(compressed * share).sum())
@@ -150,17 +150,17 @@ def plan_file(
     shares: BucketShares,
     excludes: Callable[[int], bool],
 ) -> FilePlan:
-    """Choose the row groups of one file that may hold rows.
+    """Choose the row groups of one file that may have matching rows.
 
     Parameters
     ----------
     head : FileHead
     path, partition
-        As they shall stand in the pieces.
+        For the pieces.
     shares : BucketShares
         Of the wanted columns and those of the filter.
     excludes : callable
-        Tells that no row of a row group passes the filter.
+        Whether no row of a row group can match the filter.
     """
     row_groups = []
     for row_group in range(head.index.num_row_groups):
@@ -173,7 +173,7 @@ def plan_file(
 
 
 def make_pieces(files: Iterable[FilePlan], max_bytes: int) -> Iterable[Piece]:
-    """Cut files into pieces of at most ``max_bytes``, or one row group where that is more."""
+    """Split files into pieces of at most ``max_bytes``, or of one row group if that is larger."""
     for file in files:
         run: list[RowGroupPlan] = []
         size = 0

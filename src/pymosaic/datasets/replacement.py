@@ -1,8 +1,8 @@
-"""Which files a job replaces, told by partitions: chosen when it publishes, not when it begins.
+"""Replacement of whole partitions: the files are chosen at commit, not at the start of a job.
 
-A job that names files may find that another has replaced them since. One that says *which
-partitions* it replaces gives a :data:`Selection` to :meth:`WriteJob.commit`,
-which asks it while it holds the claim, with the files of that moment.
+A job that names files may find that another job has replaced them since. A job that names
+*partitions* passes a :data:`Selection` to :meth:`WriteJob.commit`, which calls it with the current
+files while it holds the claim.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pymosaic.filters.tuples import parse_filters
 
 __all__ = ["Selection", "partition_of", "partitions_of", "partitions_where"]
 
-# From the files of a dataset to the paths of those to replace.
+# Takes the files of a dataset and returns the paths of those to replace.
 Selection: TypeAlias = Callable[[Sequence[Entry]], Iterable[str]]
 
 
 def partition_of(path: str) -> tuple[tuple[str, str | None], ...]:
-    """Keys and values, as text, of the directories that a file is in.
+    """Keys and values, as text, of the directories of a file.
 
     Examples
     --------
@@ -47,14 +47,14 @@ def partitions_where(filters: object, schema: pa.Schema | None = None) -> Select
     Parameters
     ----------
     filters : list of tuples, list of lists of tuples
-        As for :func:`pymosaic.read_table`, about partition columns only.
+        As for :func:`pymosaic.read_table`, but on partition columns only.
     schema : pyarrow.Schema, optional
-        Types of partition columns; by default those that a reader would find.
+        Types of partition columns; by default those that a reader would infer.
 
     Raises
     ------
     InvalidOptionError
-        When files are chosen: if the filter asks for a column that no directory tells.
+        When files are chosen, if the filter uses a column that is not a partition column.
 
     Examples
     --------

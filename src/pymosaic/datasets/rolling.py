@@ -1,4 +1,4 @@
-"""Writing many files at once: one open file per partition, a new one when a file is large enough.
+"""Writing many files: one open file per partition, and a new file when one is large enough.
 
 How large a file will be is estimated from what compression has left of the bytes of all files so
 far. Before anything was compressed, a row group ends when its serialised values reach the target,
@@ -27,12 +27,12 @@ from pymosaic.keywords import checked_keywords
 
 __all__ = ["PartitionedWriter", "WrittenFile", "file_schema"]
 
-# A file that is this near to its target is full: the rest would be a few rows.
+# A file this close to its target is full: only a few more rows would fit.
 _FULL = 0.95
-# The first piece of a batch, before it is known what a row takes.
+# The first piece of a batch, while the size of a row is unknown.
 _FIRST_VALUES = 1 << 20
 _BYTES_PER_VALUE = 16
-# Rows that wait in all open files together, in row groups.
+# Rows buffered in all open files together, in row groups.
 _BUFFERED_ROW_GROUPS = 2
 # Rows that wait to be split; while they are, there are three copies of them.
 _WAITING_BYTES = 128 << 20
@@ -40,7 +40,7 @@ _WAITING_BYTES = 128 << 20
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """A file that is complete but not published yet."""
+    """A file that is complete but not yet committed."""
 
     staged: StagedFile
     rows: int
@@ -50,7 +50,7 @@ class WrittenFile:
 def file_schema(
     schema: pa.Schema, partition_by: Sequence[str], writer_options: dict[str, Any]
 ) -> pa.Schema:
-    """The schema of files without key columns, after everything about it was checked."""
+    """The checked schema of the files, without key columns."""
     schema = check_partition_columns(schema, partition_by)
     check_writable(schema, **writer_options)
     return schema
@@ -65,24 +65,24 @@ class _OpenFile:
 
 
 class PartitionedWriter:
-    """Writes batches as files of a job, by partition and up to a size.
+    """Writes batches as files of a job, by partition and up to a target size.
 
     Parameters
     ----------
     job : WriteJob
-        Whose files they are; publishing them is its driver's.
+        The job that the files belong to; its driver commits them.
     task : str or int
-        What tells the writers of one job apart, attempts of a task included.
+        Distinguishes the writers of one job, including attempts of the same task.
     schema : pyarrow.Schema
-        Of the batches, key columns included.
+        Schema of the batches, including key columns.
     partition_by : sequence of str
         Key columns, outermost directory first.
     directory : str
-        Where files go that have no key columns.
+        Directory of the files if there are no key columns.
     target_file_bytes : int
-        A file ends when it is about as large.
+        Approximate size at which a file ends.
     max_open_files : int
-        With more partitions than this, the file that was not written to for longest ends.
+        With more partitions than this, the least recently written file ends.
     **writer_options
         As for :func:`pymosaic.write_table`.
 
@@ -130,7 +130,7 @@ class PartitionedWriter:
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_bytes = 0
         self._most_waiting = min(_WAITING_BYTES, self._row_group_bytes)
-        # Of files that are complete.
+        # Totals of complete files.
         self._raw_bytes = self._compressed_bytes = 0
         self._rows = self._serialised_bytes = 0
 
@@ -159,9 +159,9 @@ class PartitionedWriter:
                     self._append(directory, rows)
 
     def close(self) -> list[WrittenFile]:
-        """Complete all files; they are in the order in which they were begun.
+        """Complete all files, and return them in the order in which they were started.
 
-        Without partitions there is always one, if only to keep the schema.
+        Without partitions there is always at least one file, to store the schema.
         """
         self._split_waiting()
         if not self._partition_by and not self._written and not self._open:
@@ -179,7 +179,7 @@ class PartitionedWriter:
         storage = self._job.storage
         written = [storage.relative_path(file.staged.write_path) for file in self._written.values()]
         self._written.clear()
-        with suppress(Exception):  # they are hidden; the job's abort and vacuum find them too
+        with suppress(Exception):  # they are hidden; the job's abort and vacuum also remove them
             storage.delete_many(written)
 
     def _append(self, directory: str, rows: pa.RecordBatch) -> None:
@@ -202,7 +202,7 @@ class PartitionedWriter:
             self._bound_memory()
 
     def _piece_rows(self, file: _OpenFile) -> int:
-        """So many rows as should fill the file, or a row group."""
+        """The number of rows that should fill the file, or a row group."""
         if not self._rows:
             values = min(_FIRST_VALUES, self._target // _BYTES_PER_VALUE)
             return max(1, values // max(1, len(self._schema)))
@@ -212,7 +212,7 @@ class PartitionedWriter:
 
     @property
     def _ratio(self) -> float | None:
-        """What compression leaves of each byte, as far as files are complete or begun."""
+        """The compression ratio so far, over complete and open files."""
         if self._raw_bytes:
             return self._compressed_bytes / self._raw_bytes
         ratios = (file.writer.compression_ratio for file in self._open.values())

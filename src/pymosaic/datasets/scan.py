@@ -1,4 +1,4 @@
-"""A question to a dataset: columns, filter, limit; its plan and its answers."""
+"""Scans of a dataset: columns, filter, limit; the plan and the results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _check_positive(option: str, value: int) -> None:
 
 
 class _Totals:
-    """What there is in the files that were looked at."""
+    """Totals of the files that were visited."""
 
     def __init__(self) -> None:
         self.row_groups = 0
@@ -45,7 +45,7 @@ class _Totals:
 
 
 class Scan:
-    """Columns and rows of a dataset; nothing is read before it is asked for.
+    """A selection of columns and rows of a dataset; nothing is read until requested.
 
     Made by :meth:`pymosaic.Dataset.scan`.
 
@@ -77,18 +77,18 @@ class Scan:
         return self._task.schema
 
     def task(self) -> ScanTask:
-        """What reads the pieces of the plan, here or on another machine."""
+        """The task that reads pieces of the plan, here or on another machine."""
         return self._task
 
     @checked_keywords()
     def plan(self, max_piece_bytes: int = _PIECE_BYTES) -> ScanPlan:
-        """Choose what to read: from names, partition values and statistics, not from data.
+        """Choose what to read, based on names, partition values and statistics, not on data.
 
         Parameters
         ----------
         max_piece_bytes : int
-            A file of which more (compressed) bytes are wanted is cut into several pieces, a row
-            group at least each.
+            A file with more wanted (compressed) bytes is split into several pieces, of at least one
+            row group each.
         """
         _check_positive("max_piece_bytes", max_piece_bytes)
         totals = _Totals()
@@ -144,7 +144,7 @@ class Scan:
         Parameters
         ----------
         batch_size : int
-            Rows in a batch, at most.
+            Maximum number of rows in a batch.
         use_threads : bool
             Read ahead, and decode on several threads.
         """
@@ -176,14 +176,14 @@ class Scan:
 
     @checked_keywords()
     def to_table(self, use_threads: bool = True) -> pa.Table:
-        """Read everything into an Arrow table, a chunk per row group."""
+        """Read everything into an Arrow table with one chunk per row group."""
         budget = MemoryBudget(self._task.limits.max_table_bytes)
         batches = self._batches(_WHOLE_ROW_GROUPS, use_threads, budget)
         return pa.Table.from_batches(list(batches), self.schema)
 
     @checked_keywords()
     def to_reader(self, batch_size: int = _BATCH_ROWS) -> pa.RecordBatchReader:
-        """A stream of batches, for whatever takes Arrow streams."""
+        """A stream of batches, for consumers of Arrow streams."""
         return pa.RecordBatchReader.from_batches(self.schema, self.to_batches(batch_size))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -195,21 +195,21 @@ class Scan:
         dtype_backend: str | None = None,
         **options: Any,
     ) -> pd.DataFrame:
-        """Read everything into a pandas frame.
+        """Read everything into a pandas DataFrame.
 
         Parameters
         ----------
         index, dtype_backend
             As for :func:`pymosaic.read_pandas`.
         **options
-            Go to :meth:`pyarrow.Table.to_pandas`.
+            Passed to :meth:`pyarrow.Table.to_pandas`.
         """
         from pymosaic.interop.pandas import table_to_frame
 
         return table_to_frame(self.to_table(), index, dtype_backend, **options)
 
     def count_rows(self) -> int:
-        """Count rows, without reading data where partition values and statistics decide."""
+        """Count rows, without reading data if partition values and statistics suffice."""
         count = 0
         open_questions: list[Piece] = []
         for file, head, bound in self._bind(counts=True):
@@ -232,7 +232,7 @@ class Scan:
         return count if self._limit is None else min(count, self._limit)
 
     def explain(self) -> str:
-        """What would be read, and what is spared."""
+        """Describe what would be read and what is pruned."""
         plan = self.plan()
         lines = [
             f"Scan of {len(self.schema)} of {len(self._dataset.schema)} columns "
@@ -255,5 +255,5 @@ class Scan:
         return (
             f"<pymosaic.Scan of {len(self.schema)} columns in {self._dataset.base}"
             f"{'' if self._task.row_filter is None else ', filtered'}"
-            f"{'' if self._limit is None else f', {self._limit} rows at most'}>"
+            f"{'' if self._limit is None else f', at most {self._limit} rows'}>"
         )

@@ -1,7 +1,7 @@
-"""One schema for files whose columns come and go.
+"""Merging of schemas: one schema for files whose columns change over time.
 
-Files with the same schema block share a catalog, and each catalog is looked at once. Which columns
-are new and which differ, the kernel finds out; Python sees those alone.
+Files with the same schema block share a catalog, and each catalog is merged once. The kernel finds
+which columns are new or differ; Python handles only those.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from pymosaic.kernels.column_union import ColumnUnion
 
 __all__ = ["unite"]
 
-# Schemas that take turns are recognised; older ones, if they come back, are compared again.
+# Alternating schemas are recognised; older ones that reappear are compared again.
 _REMEMBERED_CATALOGS = 64
-_ADVICE = "pass schema= to choose one, or leave the column out"
+_ADVICE = "pass schema= to choose one, or omit the column"
 
 
 def unite(files: Iterable[tuple[str, Catalog]], advice: str = _ADVICE) -> pa.Schema:
     """The columns of all files, in the order in which they first appear.
 
-    A column that a file lacks is nullable in the result.
+    A column that is missing in some file is nullable in the result.
 
     Parameters
     ----------
     files : iterable of (path, Catalog)
     advice : str
-        What to do about types that do not unite.
+        Advice for the error about incompatible types.
 
     Raises
     ------
     DatasetError
-        If a column has types that do not unite; both files are named.
+        If a column has incompatible types; the message names both files.
     """
     union = _Union(advice)
     for path, catalog in files:
@@ -53,9 +53,9 @@ class _Union:
     def __init__(self, advice: str) -> None:
         self._advice = advice
         self._columns = ColumnUnion()
-        # A file for each catalog that describes columns, for messages.
+        # One file for each catalog that describes columns, for messages.
         self._paths: dict[Catalog, str] = {}
-        # Columns of a type and nullability that no file has.
+        # Columns with a type and nullability that no file has.
         self._made: dict[int, pa.Field] = {}
         self._seen: OrderedDict[Catalog, None] = OrderedDict()
 
@@ -74,7 +74,7 @@ class _Union:
             self._widen(catalog, columns, positions, path)
 
     def _keep(self, catalog: Catalog, positions: npt.NDArray[np.int64], path: str) -> Catalog:
-        """A catalog that describes these columns: small, where they are few of many."""
+        """A catalog that describes these columns; a small one if they are few of many."""
         if 4 * len(positions) < catalog.num_columns and not catalog.has_nul_names:
             catalog = catalog_from_arrow(Selection(catalog, positions).import_schema(), 1)
         self._paths[catalog] = path
@@ -115,7 +115,7 @@ class _Union:
         )
 
     def _fields(self, columns: npt.NDArray[np.int64]) -> list[pa.Field]:
-        """How columns of the union are described, by the catalogs that describe them."""
+        """The columns of the union, grouped by the catalogs that describe them."""
         catalogs, origins, places, _ = self._columns.result()
         fields: list[pa.Field] = [None] * len(columns)
         described_by = origins[columns]

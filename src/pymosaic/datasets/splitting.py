@@ -1,7 +1,7 @@
-"""Batches to partitions: rows by the values of key columns, values to ``key=value`` directories.
+"""Splitting batches into partitions by key columns, with ``key=value`` directories.
 
-Names are escaped as Hive and Spark do: ``%`` and two hexadecimal digits for characters that a path
-or a pattern would read otherwise. Null is ``__HIVE_DEFAULT_PARTITION__``.
+Names are escaped like in Hive and Spark: ``%`` and two hexadecimal digits for characters with a
+special meaning in paths or patterns. Null is ``__HIVE_DEFAULT_PARTITION__``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pymosaic.suggestions import did_you_mean
 __all__ = ["check_partition_columns", "partition_directory", "split_batch"]
 
 _ESCAPES = {code: f"%{code:02X}" for code in (*range(1, 0x20), 0x7F, *map(ord, "\"#%'*/:=?\\{[]^"))}
-# Rows that go to one partition in this many pieces are copied together first.
+# A partition whose rows are in this many pieces is copied together first.
 _MOST_PIECES = 4
 
 
@@ -29,7 +29,7 @@ def _escape(text: str) -> str:
 
 
 def partition_directory(values: Sequence[tuple[str, str | None]]) -> str:
-    """The directory of rows with these keys and values.
+    """The directory for rows with these keys and values.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def _escape_value(value: str | None) -> str:
 
 
 def check_partition_columns(schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
-    """The schema of the files; the key columns are in their directories."""
+    """The schema of the files, without the key columns, which become directories."""
     if len(set(partition_by)) < len(partition_by):
         raise InvalidOptionError(f"partition_by names a column twice: {list(partition_by)}")
     for name in partition_by:
@@ -91,9 +91,9 @@ def _is_binary(data_type: pa.DataType) -> bool:
 def split_batch(
     batch: pa.RecordBatch, partition_by: Sequence[str]
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The rows of each partition, without the key columns; rows of one keep their order.
+    """The rows of each partition in their original order, without the key columns.
 
-    A partition may come in several pieces. Partitions come in the order of their first rows.
+    A partition may come in several pieces. Partitions are in the order of their first rows.
     """
     if batch.num_rows == 0:
         return
@@ -129,11 +129,11 @@ def _as_text(column: pa.Array, name: str) -> pa.Array:
 
 
 def _group(keys: list[pa.DictionaryArray]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """For each group, numbered by first appearance, its first row; for each row its group."""
+    """The first row of each group, numbered by first appearance, and the group of each row."""
     groups = np.zeros(len(keys[0]), dtype=np.int64)
     for key in keys:
         indices = key.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        # Numbers stay below the number of rows, so that products cannot overflow.
+        # Group numbers stay below the number of rows, so that products cannot overflow.
         groups = np.unique(groups * len(key.dictionary) + indices, return_inverse=True)[1]
     _, first_rows, groups = np.unique(groups, return_index=True, return_inverse=True)
     order = np.argsort(first_rows)
@@ -143,7 +143,7 @@ def _group(keys: list[pa.DictionaryArray]) -> tuple[npt.NDArray[np.int64], npt.N
 
 
 def _take(batch: pa.RecordBatch, order: npt.NDArray[np.int64]) -> pa.RecordBatch | None:
-    """The rows in this order; None where Arrow cannot do that for some type."""
+    """The rows in this order; None if Arrow does not support that for some type."""
     fields = list(batch.schema)
     columns = list(batch.columns)
     for index, field in enumerate(fields):

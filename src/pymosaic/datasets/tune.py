@@ -1,10 +1,10 @@
-"""Choosing writer options for a table from measurement.
+"""Choosing writer options for a table by measurement.
 
-Three options decide what a projection costs: the number of buckets, the size from which columns of
-a bucket are compressed one by one, and the level of compression. They are tried in this order, each
-with the best of those before, by writing the sample to memory and reading the projections from it.
-What a read costs is its bytes and requests, priced as the storage has it, and the time it took to
-decode.
+Three options decide the cost of a projection: the number of buckets, the size from which columns of
+a bucket are compressed one by one, and the compression level. They are tried in this order, each
+with the best values of the previous ones, by writing the sample to memory and reading the
+projections from it. The cost of a read is that of its bytes and requests on the given storage, plus
+the time to decode.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _LEVELS = (1, 3, 9)
 _DEFAULT_THRESHOLD = 32 << 10
 _DEFAULT_LEVEL = 1
 _READS = 3
-# Costs that are this near to the lowest are as good; the smaller file wins.
+# Costs this close to the lowest count as equal; the smaller file wins.
 _AS_GOOD = 1.05
-# A higher level must save this part of the bytes, and may take so many times as long to write.
+# A higher level must save this share of the bytes, and may slow down writing by this factor.
 _WORTH_SAVING = 0.05
 _MOST_WRITE_TIME = 3.0
 _SEED = 7
@@ -47,7 +47,7 @@ _SEED = 7
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One set of options and what it costs on the sample.
+    """One set of options and its cost on the sample.
 
     Parameters
     ----------
@@ -56,13 +56,13 @@ class Trial:
     file_bytes : int
         Size of the file.
     write_seconds : float
-        Writing it to memory.
+        Time to write it to memory.
     read_bytes, read_requests : int
-        What the projections fetch, each with opening the file, on average.
+        Average bytes and requests of a projection, including opening the file.
     read_seconds : float
-        Decoding them from memory, on average; the fastest of some attempts.
+        Average time to decode a projection from memory; the fastest of several attempts.
     cost : float
-        Seconds of an average projection: decoding, and fetching at the storage's prices.
+        Average time of a projection: decoding, plus fetching from the given storage.
     """
 
     num_buckets: int
@@ -87,16 +87,16 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """What to write a table with, and everything that was measured; ``print`` shows it.
+    """Recommended options, and everything that was measured; ``print`` shows it.
 
     Parameters
     ----------
     best : Trial
-        The recommended one.
+        The recommended trial.
     default : Trial
-        What the options cost that writers have by default.
+        The trial with the default options.
     trials : tuple of Trial
-        All, in the order in which they were made.
+        All trials, in the order in which they ran.
     """
 
     best: Trial
@@ -105,7 +105,7 @@ class Recommendation:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The recommended options, for :func:`pymosaic.write_table` and the like."""
+        """The recommended options, for :func:`pymosaic.write_table` and similar functions."""
         return self.best.options
 
     def __str__(self) -> str:
@@ -123,7 +123,7 @@ class Recommendation:
 
 
 class _CountingSource(Source):
-    """A file in memory that counts what is read of it."""
+    """A file in memory that counts reads."""
 
     def __init__(self, data: memoryview) -> None:
         super().__init__(None, data.nbytes)
@@ -148,35 +148,35 @@ def tune(
     progress: Progress | None = None,
     **writer_options: Any,
 ) -> Recommendation:
-    """Recommend number of buckets, page threshold and compression level for a table.
+    """Recommend the number of buckets, page threshold and compression level for a table.
 
     Parameters
     ----------
     sample : Arrow data, or the path of a Mosaic file or dataset
-        Rows as they will be written; best about as many as a row group will have, for the size of
-        buckets is what is measured.
+        Rows as they will be written, ideally about as many as a row group will have, because the
+        result depends on the size of buckets.
     projections : list of lists of str, optional
-        Columns (names or patterns) that queries will read, a list for each query. By default one,
-        and ten that are spread over the table, and ten neighbours in name order.
+        Columns (names or patterns) that queries will read, one list per query. By default one
+        column, ten columns spread over the table, and ten neighbours in name order.
     latency : float
-        Seconds that a read of the storage takes beside its bytes: about 0.0001 for a local disk,
-        0.03 for an object store.
+        Seconds per request to the storage: about 0.0001 for a local disk, 0.03 for an object
+        store.
     bandwidth : float
-        Bytes per second that the storage gives.
+        Bytes per second from the storage.
     max_growth : float
-        How many times as large as the smallest file of all trials the best may be: many small
-        buckets are quick to read, but compress less well.
+        Maximum size of the recommended file, as a multiple of the smallest of all trials: many
+        small buckets are fast to read, but compress less well.
     max_sample_bytes : int
-        More than this, in memory, is not taken of the sample.
+        Maximum size in memory of the rows taken from the sample.
     progress : callable, optional
-        Called with trials done, trials in all and ``"trials"``.
+        Called with trials done, total trials and ``"trials"``.
     **writer_options
         Other options that files will be written with, as for :func:`pymosaic.write_table`.
 
     Returns
     -------
     Recommendation
-        With the numbers behind it.
+        With all measurements.
 
     Examples
     --------
@@ -323,12 +323,12 @@ class _Tuning:
         )
 
     def _read(self, data: memoryview, columns: list[str]) -> tuple[_CountingSource, float]:
-        # What is not wanted is read too where that takes less time than another request.
+        # Unwanted bytes are read too if that takes less time than another request.
         gap = int(self._latency * self._bandwidth)
         fastest = float("inf")
         for _ in range(_READS):
             source = _CountingSource(data)
-            # As for files that are far away.
+            # As for remote files.
             source.tail_bytes = max(source.tail_bytes, min(512 << 10, gap))
             start = time.perf_counter()
             with MosaicFile(source, merge_gap=gap) as file:

@@ -1,19 +1,20 @@
-"""Which types unite: the smallest type that holds every value of both, or none.
+"""Type widening: the smallest type that holds every value of two types, if there is one.
 
 ============================== =============================================================
-types                          unite to
+types                          common type
 ============================== =============================================================
 int8, int16, int32, int64      the wider
 float, double                  double
-int8 to int32 and a float      double (float, where the integer has 16 bits at most)
-decimals                       digits before and after the point as either has, 38 in all
-an integer and a decimal       a decimal with room for every value of the integer's type
+int8 to int32 and a float      double (float, if the integer has at most 16 bits)
+decimals                       the larger number of digits before and after the point, up to
+                               38 in total
+an integer and a decimal       a decimal with room for every value of the integer type
 timestamps of one time zone    the finer unit
-date and timestamp             nothing: a date is no moment
-lists, maps                    of united elements; names of children as in the first
+date and timestamp             none: a date is not a moment
+lists, maps                    with widened elements; names of children as in the first
 ============================== =============================================================
 
-A timestamp that the finer unit cannot reach (nanoseconds end in 2262) is an error when it is read.
+A timestamp outside the range of the finer unit (nanoseconds end in 2262) is an error when read.
 """
 
 from __future__ import annotations
