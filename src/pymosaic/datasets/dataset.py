@@ -70,7 +70,7 @@ class Dataset(ArrowDataset):
                 f"{found.base} has no Mosaic files; pass schema= to read it as an empty table"
             )
         self._partition_schema = partition_schema(
-            {file.path: file.partition for file in files}, schema
+            {file.path: file.partition for file in files}, schema, _kept_types(files)
         )
         self._files = [
             replace(
@@ -253,6 +253,15 @@ class Dataset(ArrowDataset):
                 raise head
             else:
                 warn_skipped(head, "a file")
+
+
+def _kept_types(files: Iterable[DataFile]) -> dict[str, str]:
+    """What records say of the types of partition columns, where those of all files agree."""
+    found: dict[str, set[str]] = {}
+    for types in {file.partition_types for file in files}:
+        for key, text in types:
+            found.setdefault(key, set()).add(text)
+    return {key: texts.pop() for key, texts in found.items() if len(texts) == 1}
 
 
 def _restored(state: dict[str, Any]) -> Dataset:

@@ -41,11 +41,14 @@ class DataFile:
         From a listing.
     partition : tuple of (str, value)
         Keys and values of its directories; as text until all files and so their types are known.
+    partition_types : tuple of (str, str)
+        Keys, and what the dataset's own jobs say of their types.
     """
 
     path: str
     size: int | None
     partition: Partition
+    partition_types: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,20 +153,25 @@ def _list_directory(
     location: Location, directory: str, hive: bool, missing: list[str] | None
 ) -> list[DataFile]:
     storage = open_storage(directory, location.filesystem)
+    files, types = _visible(storage, location.filesystem, missing)
     return [
         DataFile(
             storage.full_path(path),
             size,
             split_partition(path.split("/")[:-1]) if hive else (),
+            types,
         )
-        for path, size in _visible(storage, location.filesystem, missing)
+        for path, size in files
     ]
 
 
-def _visible(storage: Storage, filesystem: Any, missing: list[str] | None) -> list[tuple[str, int]]:
+def _visible(
+    storage: Storage, filesystem: Any, missing: list[str] | None
+) -> tuple[list[tuple[str, int]], tuple[tuple[str, str], ...]]:
     """The files below a directory that are part of a dataset, in the order of their rows.
 
-    A partition's directory lies inside a dataset whose job records are further up.
+    A partition's directory lies inside a dataset whose job records are further up. With the files
+    come the types of partition columns that the records tell.
     """
     outer = _dataset_above(storage, filesystem)
     prefix = "" if outer is None else f"{storage.base[len(outer.base.rstrip('/')) + 1 :]}/"
@@ -171,11 +179,12 @@ def _visible(storage: Storage, filesystem: Any, missing: list[str] | None) -> li
     snapshot = visible_files(place, allow_missing=missing is not None)
     if missing is not None:
         missing += [place.full_path(path) for path in snapshot.missing if path.startswith(prefix)]
-    return [
+    inside = [
         (entry.path[len(prefix) :], entry.size)
         for entry in snapshot.files
         if entry.path.startswith(prefix)
     ]
+    return inside, tuple(snapshot.partition_types.items())
 
 
 def _dataset_above(storage: Storage, filesystem: Any) -> Storage | None:
@@ -208,10 +217,11 @@ def _list_matches(
     matches = _translate(pattern[len(directory) :]).fullmatch
     storage = open_storage(directory or ".", location.filesystem)
     files = []
-    for path, size in _visible(storage, location.filesystem, missing):
+    visible, types = _visible(storage, location.filesystem, missing)
+    for path, size in visible:
         if matches(path):
             full = directory + path
-            files.append(DataFile(full, size, _single(full, hive).partition))
+            files.append(DataFile(full, size, _single(full, hive).partition, types))
     return files
 
 

@@ -1,8 +1,10 @@
 """Hive partitions: ``key=value`` directories, their escapes, and the types of their values.
 
-A key has one type in the whole dataset: int64 if every value is an integer as Python would print
-it (so that ``"007"`` stays text), date32 if every value is a date such as ``2024-05-31``, otherwise
-string. A schema given by the user takes precedence. ``__HIVE_DEFAULT_PARTITION__`` is null.
+A key has one type in all of a dataset: that which the jobs that wrote the dataset have kept in its
+records, see :mod:`~pymosaic.datasets.partition_types`. For directories of others it is int64 if
+every value is a whole number as Python would print it (so that ``"007"`` stays text), date32 if
+every value is a date such as ``2024-05-31``, else string. A schema that the user gives decides
+instead. ``__HIVE_DEFAULT_PARTITION__`` is null.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from pymosaic.datasets.partition_types import parse_type
 from pymosaic.errors import DatasetError
 
 __all__ = [
@@ -52,7 +55,9 @@ def split_partition(directories: Iterable[str]) -> tuple[tuple[str, str | None],
 
 
 def partition_schema(
-    partitions: Mapping[str, Sequence[tuple[str, str | None]]], schema: pa.Schema | None
+    partitions: Mapping[str, Sequence[tuple[str, str | None]]],
+    schema: pa.Schema | None,
+    kept_types: Mapping[str, str] | None = None,
 ) -> pa.Schema:
     """The columns that come from directories, with types that hold every value.
 
@@ -61,6 +66,9 @@ def partition_schema(
     partitions : mapping of path to keys and values
     schema : pyarrow.Schema, optional
         Types chosen by the user.
+    kept_types : mapping of str to str, optional
+        Types that the dataset's jobs have kept. A file of others may have a value that does not
+        fit; then the type is inferred.
 
     Raises
     ------
@@ -88,9 +96,22 @@ def partition_schema(
     for key, texts in values.items():
         index = -1 if schema is None else schema.get_field_index(key)
         fields.append(
-            pa.field(key, _inferred(texts)) if index < 0 else schema.field(index)  # type: ignore[union-attr]
+            pa.field(key, _kept((kept_types or {}).get(key), texts) or _inferred(texts))
+            if index < 0
+            else schema.field(index)  # type: ignore[union-attr]
         )
     return pa.schema(fields)
+
+
+def _kept(type_text: str | None, texts: set[str]) -> pa.DataType | None:
+    kept = None if type_text is None else parse_type(type_text)
+    if kept is None:
+        return None
+    try:
+        pa.array(sorted(texts), pa.string()).cast(kept)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+    return kept
 
 
 def _inferred(texts: set[str]) -> pa.DataType:

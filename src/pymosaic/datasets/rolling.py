@@ -20,7 +20,11 @@ import pyarrow as pa
 
 from pymosaic.datasets.commit import StagedFile, WriteJob
 from pymosaic.datasets.options import MAX_OPEN_FILES, TARGET_FILE_BYTES, DatasetOptions
-from pymosaic.datasets.splitting import check_partition_columns, split_batch
+from pymosaic.datasets.splitting import (
+    check_name_lengths,
+    check_partition_columns,
+    split_batch,
+)
 from pymosaic.file.options import WRITER_OPTIONS, WriterOptions
 from pymosaic.file.writer import MosaicWriter, check_writable
 from pymosaic.keywords import checked_keywords
@@ -229,6 +233,8 @@ class PartitionedWriter:
         if file is None:
             while len(self._open) >= self._max_open:
                 self._complete(next(iter(self._open)))
+            if self._partition_by and self._job.filesystem is None:
+                check_name_lengths(directory)
             staged = self._job.file(directory, self._task, self._number)
             writer = MosaicWriter(
                 staged.write_path, self._schema, filesystem=self._job.filesystem, **self._options

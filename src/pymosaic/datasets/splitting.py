@@ -6,6 +6,7 @@ special meaning in paths or patterns. Null is ``__HIVE_DEFAULT_PARTITION__``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -13,13 +14,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pymosaic.arrow.rows import take_rows
-from pymosaic.datasets.partitioning import NULL_VALUE
+from pymosaic.datasets.partitioning import NULL_VALUE, split_partition
 from pymosaic.errors import InvalidDataError, InvalidOptionError, UnsupportedFeatureError
-from pymosaic.suggestions import did_you_mean
+from pymosaic.suggestions import did_you_mean, quote
 
-__all__ = ["check_partition_columns", "partition_directory", "split_batch"]
+__all__ = ["check_name_lengths", "check_partition_columns", "partition_directory", "split_batch"]
 
 _ESCAPES = {code: f"%{code:02X}" for code in (*range(1, 0x20), 0x7F, *map(ord, "\"#%'*/:=?\\{[]^"))}
+_MAX_NAME_BYTES = 255
 # A partition whose rows are in this many pieces is copied together first.
 _MOST_PIECES = 4
 
@@ -36,7 +38,24 @@ def partition_directory(values: Sequence[tuple[str, str | None]]) -> str:
     >>> partition_directory([("day", "2024-05-31"), ("at", "10:30"), ("city", None)])
     'day=2024-05-31/at=10%3A30/city=__HIVE_DEFAULT_PARTITION__'
     """
+    for key, value in values:
+        if value is not None and "\0" in value:
+            raise InvalidDataError(
+                f"partition_by: the value {quote(value)} of column {key!r} holds a NUL character, "
+                "which no directory can be named with"
+            )
     return "/".join(f"{_escape(key)}={_escape_value(value)}" for key, value in values)
+
+
+def check_name_lengths(directory: str) -> None:
+    """Refuse partitions whose directories' names are too long for a local file system."""
+    for name in directory.split("/"):
+        if len(os.fsencode(name)) > _MAX_NAME_BYTES:
+            [(key, value)] = split_partition([name])
+            raise InvalidDataError(
+                f"partition_by: the value {quote(str(value))} of column {key!r} makes the name of "
+                f"a directory longer than {_MAX_NAME_BYTES} bytes"
+            )
 
 
 def _escape_value(value: str | None) -> str:

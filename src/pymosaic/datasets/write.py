@@ -18,11 +18,13 @@ from pymosaic.datasets.commit import WriteJob
 from pymosaic.datasets.dataset import Dataset
 from pymosaic.datasets.modes import WriteMode
 from pymosaic.datasets.options import MAX_OPEN_FILES, TARGET_FILE_BYTES, DatasetOptions
+from pymosaic.datasets.partition_types import united_types
 from pymosaic.datasets.records import DAY_SECONDS
 from pymosaic.datasets.rolling import (
     PartitionedWriter,
     file_schema,
 )
+from pymosaic.datasets.snapshot import take_snapshot
 from pymosaic.datasets.storage import open_storage
 from pymosaic.errors import DatasetExistsError, InvalidDataError, InvalidOptionError
 from pymosaic.file.options import WRITER_OPTIONS
@@ -125,11 +127,15 @@ def write_dataset(
     keys = keys or ()
     DatasetOptions(target_file_bytes=target_file_bytes, max_open_files=max_open_files)
     file_schema(schema, keys, writer_options)
+    # Those of a dataset that is replaced count no more.
+    known = take_snapshot(storage).partition_types if mode is WriteMode.APPEND and keys else {}
+    types = united_types(storage.name, known, schema, keys)
     try:
         job = WriteJob.start(
             storage,
             mode=WriteMode.ERROR if mode is WriteMode.IGNORE else mode,
             keep_replaced=keep_replaced,
+            partition_types=types,
         )
         files, removed = _write(
             job,
