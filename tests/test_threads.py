@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from pymosaic import threads
-from pymosaic.threads import ordered_map, split_evenly
+from pymosaic.threads import Background, ordered_map, request_map, split_evenly
 from tests.writing import write
 
 
@@ -193,3 +193,44 @@ atexit.register(late)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout == "done\n", done.stderr
+
+
+def test_a_call_in_the_background_is_waited_for_by_several_threads() -> None:
+    go = threading.Event()
+    call = Background(lambda: go.wait(60) and 42)
+    assert not call.wait(0.01)
+    results: list[object] = []
+    others = [threading.Thread(target=lambda: results.append(call.result())) for _ in range(3)]
+    for other in others:
+        other.start()
+    go.set()
+    assert call.result() == 42
+    for other in others:
+        other.join(60)
+    assert results == [42, 42, 42]
+    assert call.wait(0)
+
+
+def test_an_error_in_the_background_comes_with_the_result() -> None:
+    call = Background(lambda: 1 // 0)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            call.result()
+
+
+def test_without_a_thread_the_one_who_asks_does_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pymosaic.threads._thread.start_new_thread", refuse)
+        call = Background(threading.get_ident)
+    assert not call.wait(0.01)
+    assert call.result() == threading.get_ident()
+
+
+def test_requests_come_in_order_and_the_first_error_ends_them() -> None:
+    assert request_map(lambda n: n * n, range(100), 16) == [n * n for n in range(100)]
+    assert request_map(lambda n: n, [], 16) == []
+    with pytest.raises(ZeroDivisionError):
+        request_map(lambda n: 1 // (5 - n), range(100), 4)

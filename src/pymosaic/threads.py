@@ -11,14 +11,25 @@ import _thread
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
-__all__ = ["num_threads", "ordered_map", "read_map", "split_evenly"]
+__all__ = [
+    "Background",
+    "num_threads",
+    "ordered_map",
+    "read_ahead",
+    "read_map",
+    "request_map",
+    "split_evenly",
+]
 
+# How long who waits for the same call as others may sleep after its end.
+_POLL_SECONDS = 0.25
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
@@ -52,6 +63,13 @@ class _Task(Generic[_Item, _Result]):
         if not self._finished:
             self._done.acquire()
 
+    def wait(self, seconds: float) -> bool:
+        """Wait for a while, beside other threads that may wait, too."""
+        if not self._finished and self._done.acquire(timeout=seconds):
+            # An interrupt may come before this: others who wait then go by `_finished`.
+            self._done.release()
+        return self._finished
+
     def result(self) -> _Result:
         self._wait()
         if self._error is None:
@@ -69,8 +87,39 @@ class _Task(Generic[_Item, _Result]):
             self._wait()
 
 
-def _work(tasks: SimpleQueue[_Task[Any, Any] | None], name: str) -> None:
-    threading.current_thread().name = name
+class Background(Generic[_Result]):
+    """A call of a function on a thread of its own, while the caller does something else.
+
+    If no thread can be started, whoever asks for the result does the work.
+
+    Examples
+    --------
+    >>> from pymosaic.threads import Background
+    >>> Background(lambda: 6 * 7).result()
+    42
+    """
+
+    def __init__(self, function: Callable[[], _Result]) -> None:
+        self._task: _Task[None, _Result] = _Task(lambda _: function(), None)
+        # The system may have no more threads, or the interpreter may be shutting down.
+        with suppress(RuntimeError):
+            _thread.start_new_thread(self._task.run, ())
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the call has ended, but not longer than this; tell whether it has."""
+        return self._task.wait(seconds)
+
+    def result(self) -> _Result:
+        """Wait for the call, and return what it returned or raise what it raised."""
+        self._task.run()
+        while not self._task.wait(_POLL_SECONDS):
+            pass
+        return self._task.result()
+
+
+def _work(tasks: SimpleQueue[_Task[Any, Any] | None], pool: str, number: int) -> None:
+    threading.current_thread().name = f"{pool}_{number}"
+    _current.pool = pool
     while (task := tasks.get()) is not None:
         task.run()
         del task  # it holds its result
@@ -88,7 +137,7 @@ class _Pool:
         self._tasks: SimpleQueue[_Task[Any, Any] | None] = SimpleQueue()
         try:
             for number in range(wanted):
-                _thread.start_new_thread(_work, (self._tasks, f"{name}_{number}"))
+                _thread.start_new_thread(_work, (self._tasks, name, number))
                 self.size += 1
         except RuntimeError:
             pass  # the system has no more threads, or the interpreter is shutting down
@@ -101,6 +150,8 @@ class _Pool:
             self._tasks.put(None)
 
 
+# Which pool the current thread belongs to: what it maps over that pool, it must do by itself.
+_current = threading.local()
 _lock = threading.Lock()
 _pools: dict[str, _Pool] = {}
 
@@ -148,6 +199,69 @@ def read_map(
     return list(_map("pymosaic-read", threads, at_once - 1, function, items))
 
 
+def request_map(
+    function: Callable[[_Item], _Result], items: Sequence[_Item], at_once: int
+) -> list[_Result]:
+    """Results in the order of the items: short requests to a remote store, several at once."""
+    threads = 1 if len(items) <= 1 else at_once
+    return list(_map("pymosaic-request", threads, len(items), function, items))
+
+
+def read_ahead(
+    function: Callable[[_Item], _Result],
+    items: Iterable[tuple[_Item, int]],
+    workers: int,
+    max_weight: int,
+    pool: str = "pymosaic-scan",
+) -> Generator[_Result, None, None]:
+    """Results in the order of the items, worked on ahead of their consumer.
+
+    Parameters
+    ----------
+    function : callable
+    items : iterable of (item, weight)
+    workers : int
+        Threads; with 1 everything happens on the caller's.
+    max_weight : int
+        What items in progress or waiting may weigh together; one may weigh more on its own.
+    pool : str
+        Whose threads do it. Items may come from another such loop, which then needs other threads.
+
+    Notes
+    -----
+    An exception, or leaving the loop early, cancels calls that have not started and waits for
+    those that have.
+    """
+    threads = _usable_pool(pool, workers)
+    if threads is None:
+        for item, _ in items:
+            yield function(item)
+        return
+    waiting: list[_Task[_Item, _Result]] = []
+    weights: list[int] = []
+    try:
+        for item, weight in items:
+            while waiting and (sum(weights) + weight > max_weight or len(waiting) > 2 * workers):
+                yield waiting[0].result()
+                del waiting[0], weights[0]
+            weights.append(weight)
+            waiting.append(_Task(function, item))  # first: it is cancelled or waited for
+            threads.put(waiting[-1])
+        while waiting:
+            yield waiting[0].result()
+            del waiting[0]
+    finally:
+        _cancel_all(waiting)
+
+
+def _usable_pool(name: str, threads: int) -> _Pool | None:
+    """The pool, or None if the caller must do the work."""
+    if threads <= 1 or sys.is_finalizing() or getattr(_current, "pool", None) == name:
+        return None
+    pool = _pool(name, threads)
+    return pool if pool.size else None
+
+
 def _cancel_all(tasks: list[_Task[_Item, _Result]]) -> None:
     for task in tasks:
         task.cancel()
@@ -161,8 +275,8 @@ def _map(
     function: Callable[[_Item], _Result],
     items: Iterable[_Item],
 ) -> Iterator[_Result]:
-    pool = None if threads <= 1 or sys.is_finalizing() else _pool(name, threads)
-    if pool is None or pool.size == 0:
+    pool = _usable_pool(name, threads)
+    if pool is None:
         yield from map(function, items)
         return
     waiting: list[_Task[_Item, _Result]] = []

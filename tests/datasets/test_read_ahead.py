@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
-from pymosaic.datasets.read_ahead import read_ahead
+from pymosaic.threads import read_ahead
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
@@ -55,5 +53,21 @@ def test_leaving_early_waits_for_what_has_started() -> None:
     results = read_ahead(work, ((n, 1) for n in range(1000)), 2, 4)
     assert next(results) == 0
     results.close()
-    assert len(done) <= 6
-    assert not [t for t in threading.enumerate() if t.name.startswith("pymosaic-scan")]
+    begun = len(done)
+    assert begun <= 6
+    # The threads stay for the next scan, and have nothing left to do.
+    assert list(read_ahead(lambda n: n, ((n, 1) for n in range(9)), 2, 4)) == list(range(9))
+    assert len(done) == begun
+
+
+def test_a_loop_inside_the_work_of_a_loop_does_not_wait_for_its_own_threads() -> None:
+    def inner(number: int) -> int:
+        return sum(read_ahead(lambda n: n, ((n, 1) for n in range(number)), 2, 4))
+
+    items = ((number, 1) for number in range(20))
+    assert list(read_ahead(inner, items, 2, 9)) == [sum(range(n)) for n in range(20)]
+
+
+def test_items_may_come_from_a_loop_over_other_threads() -> None:
+    heads = read_ahead(lambda n: (n, 1), ((n, 1) for n in range(50)), 2, 2, "pymosaic-head")
+    assert list(read_ahead(lambda n: -n, heads, 2, 4)) == [-n for n in range(50)]

@@ -1,9 +1,11 @@
 """Interrupt writes and reads at random moments: ``python -m tests.faults.interrupts --help``.
 
 A timer's signal raises KeyboardInterrupt, as Ctrl-C does, once in each round at most. After every
-round the target is the old file or a new one, whole, and the process reads and writes on. What
-Python's own modules lose when they are interrupted is beyond us; hence, with ``--strict``, bounds
-that do not grow with the number of rounds instead of exact counts.
+round the target is the old file or dataset, or a new one, whole, and the process reads and writes
+on. A dataset is replaced, scanned and compacted, in turn by its path and through a file system,
+whose directories are asked by several threads. What Python's own modules lose when they are
+interrupted is beyond us; hence, with ``--strict``, bounds that do not grow with the number of
+rounds instead of exact counts.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ import threading
 import time
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import fs
 
 import pymosaic
 from tests.faults.injection import temporaries
@@ -62,11 +66,29 @@ def _work(target: Path, table: pa.Table) -> None:
     pymosaic.read_table(target, columns=["c0*"], filters=[("c01", ">", 100)])
 
 
+def _dataset_work(target: Path, table: pa.Table) -> None:
+    version = int(table["c00"][0].as_py())
+    place: tuple[Any, Any] = (target, None)
+    if version % 2:
+        place = (target.name, fs.SubTreeFileSystem(str(target.parent), fs.LocalFileSystem()))
+    base, filesystem = place
+    small: dict[str, Any] = {"target_file_bytes": 60_000, "row_group_bytes": 60_000}
+    small["compression"] = "none"
+    pymosaic.write_dataset(table, base, mode="overwrite", filesystem=filesystem, **small)
+    opened = pymosaic.dataset(base, filesystem=filesystem)
+    opened.to_table()
+    opened.scan(["c0*"], [("c01", ">", 100)]).to_table()
+    pymosaic.compact(base, filesystem=filesystem)
+
+
 def _version(target: Path) -> int | None:
-    """Which version the target is; None if it is no whole one."""
+    """Which version the target is; None if it is not a whole one."""
     try:
-        table = pymosaic.read_table(target)
-    except pymosaic.MosaicError:
+        if target.is_dir():
+            table = pymosaic.dataset(target).to_table().sort_by("c00")
+        else:
+            table = pymosaic.read_table(target)
+    except (pymosaic.MosaicError, FileNotFoundError):
         return None
     version = int(table["c00"][0].as_py())
     return version if table.equals(_table(version)) else None
@@ -81,14 +103,15 @@ def _resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def run(rounds: int, seed: int, directory: Path) -> dict[str, object]:
+def run(rounds: int, seed: int, directory: Path, kind: str) -> dict[str, object]:
     chance = random.Random(seed)
     pa.set_cpu_count(4)
-    target = directory / "target.mosaic"
+    target = directory / {"file": "target.mosaic", "dataset": "target"}[kind]
+    work = {"file": _work, "dataset": _dataset_work}[kind]
     table = _table(0)
     for _ in range(3):
         begin = time.monotonic()
-        _work(target, table)
+        work(target, table)
     usual = time.monotonic() - begin
     alarm = _Alarm()
     torn = leftover = version = 0
@@ -97,7 +120,7 @@ def run(rounds: int, seed: int, directory: Path) -> dict[str, object]:
         table = _table(round_number)
         try:
             alarm.set(chance.uniform(1e-6, usual * 1.1))
-            _work(target, table)
+            work(target, table)
             alarm.armed = False
         except KeyboardInterrupt:
             pass
@@ -114,6 +137,7 @@ def run(rounds: int, seed: int, directory: Path) -> dict[str, object]:
             # What the first interrupts left for later, such as memory kept for the next read.
             resident = max(resident, _resident())
     return {
+        "kind": kind,
         "rounds": rounds,
         "seed": seed,
         "interrupts": alarm.raised,
@@ -130,10 +154,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults.interrupts")
     parser.add_argument("--rounds", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kind", choices=("file", "dataset"), default="file")
     parser.add_argument("--strict", action="store_true", help="fail on growth, too")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        figures = run(arguments.rounds, arguments.seed, Path(directory))
+        figures = run(arguments.rounds, arguments.seed, Path(directory), arguments.kind)
     show(figures)
     failed = figures["torn_files"] != 0
     if arguments.strict:

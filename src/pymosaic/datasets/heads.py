@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from pymosaic.datasets.discovery import DataFile
-from pymosaic.datasets.read_ahead import read_ahead
 from pymosaic.errors import (
     CorruptFileError,
     DatasetError,
@@ -21,7 +20,7 @@ from pymosaic.io import open_source, resolve_location, status_of
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.column_union import ColumnUnion
 from pymosaic.limits import Limits
-from pymosaic.threads import num_threads
+from pymosaic.threads import num_threads, read_ahead
 
 __all__ = ["BROKEN_FILE", "HeadStore"]
 
@@ -86,7 +85,8 @@ class HeadStore:
         """
         workers = num_threads() if self._filesystem is None else _REMOTE_OPENERS
         load = partial(self._load, check or self._filesystem is None)
-        for file, head in read_ahead(load, ((file, 1) for file in files), workers, workers):
+        items = ((file, 1) for file in files)
+        for file, head in read_ahead(load, items, workers, workers, "pymosaic-head"):
             if isinstance(head, FileHead) and self._kept.get(file.path) is not head:
                 self._keep(file.path, head)
             yield file, head

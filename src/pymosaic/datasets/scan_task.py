@@ -16,7 +16,6 @@ from pymosaic.datasets.file_columns import FileColumns
 from pymosaic.datasets.heads import BROKEN_FILE, HeadStore
 from pymosaic.datasets.partitioning import Partition
 from pymosaic.datasets.plan import Piece
-from pymosaic.datasets.read_ahead import read_ahead
 from pymosaic.errors import DatasetError, LimitExceededError, located
 from pymosaic.file.open_file import OpenFile, read_head
 from pymosaic.file.row_group_reader import RowGroupReader
@@ -25,7 +24,7 @@ from pymosaic.io import Source, open_source
 from pymosaic.kernels.arrow_export import MemoryBudget
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
-from pymosaic.threads import num_threads
+from pymosaic.threads import num_threads, read_ahead
 
 __all__ = ["ScanTask", "warn_skipped"]
 

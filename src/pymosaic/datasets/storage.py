@@ -11,7 +11,6 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +19,7 @@ from typing import Any, TypeVar
 from pymosaic.errors import DatasetError
 from pymosaic.io import Location, open_sink, open_source, resolve_location
 from pymosaic.io.local import sync_directory
+from pymosaic.threads import request_map
 
 __all__ = ["Entry", "Storage", "open_storage"]
 
@@ -181,11 +181,7 @@ class Storage(abc.ABC):
         items = list(items)
         if self.filesystem is None or len(items) < 2:
             return list(map(function, items))
-        pool = ThreadPoolExecutor(min(_PARALLEL_REQUESTS, len(items)), "pymosaic-request")
-        try:
-            return list(pool.map(function, items))
-        finally:
-            pool.shutdown(cancel_futures=True)
+        return request_map(function, items, _PARALLEL_REQUESTS)
 
 
 class _LocalStorage(Storage):

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+from pymosaic.threads import Background
 
 __all__ = ["Support", "enable", "own_python"]
 
@@ -23,7 +24,7 @@ _MAX_STARTED = 4
 _UNITS = {"MosaicSource": None, "MosaicTables": None, "MosaicScans": "MosaicTables"}
 _RULES = ("MosaicTables", "MosaicScans")
 # Class loaders of what was compiled, by the gateway to their JVM.
-_LOADERS: WeakKeyDictionary[Any, dict[str, Future[Any]]] = WeakKeyDictionary()
+_LOADERS: WeakKeyDictionary[Any, dict[str, Background[Any]]] = WeakKeyDictionary()
 # Contexts whose Python workers were started, and sessions that are ready.
 _STARTED: WeakSet[Any] = WeakSet()
 _READY: WeakKeyDictionary[Any, Support] = WeakKeyDictionary()
@@ -210,15 +211,13 @@ def _load(context: Any, unit: str, name: str | None = None) -> Any:
 def _start_compiling(context: Any) -> None:
     """Compile, once for a JVM, beside what else a new session has to load."""
     if context._gateway not in _LOADERS:
-        pool = ThreadPoolExecutor(len(_UNITS))
         loaders = _LOADERS[context._gateway] = {}
         for unit, needed in _UNITS.items():
             parent = None if needed is None else loaders[needed]
-            loaders[unit] = pool.submit(_compile, context, unit, parent)
-        pool.shutdown(wait=False)
+            loaders[unit] = Background(partial(_compile, context, unit, parent))
 
 
-def _compile(context: Any, unit: str, parent: Future[Any] | None) -> Any:
+def _compile(context: Any, unit: str, parent: Background[Any] | None) -> Any:
     """The loader of the classes in a text, which may use those of another text."""
     loader = context._jsc.getClass().getClassLoader() if parent is None else parent.result()
     compiler = context._jvm.org.codehaus.janino.SimpleCompiler()

@@ -10,7 +10,7 @@ import pickle
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from pymosaic.progress import Progress
+from pymosaic.threads import Background
 
 __all__ = ["Watch", "collect", "deal_out", "map_items"]
 
@@ -88,17 +89,18 @@ class Watch:
             context.setJobGroup(group, "pymosaic", interruptOnCancel=True)
             return action()
 
-        with ThreadPoolExecutor(1, "pymosaic-spark") as pool:
-            future: Future[_Result] = pool.submit(run)
-            try:
-                while not wait([future], _POLL_SECONDS).done:
-                    self._tell(*self._count(context, group))
-            except BaseException:
-                context.cancelJobGroup(group)
-                raise
-            result = future.result()
-            self._tell(*self._count(context, group))
-            return result
+        running: Background[_Result] = Background(run)
+        try:
+            while not running.wait(_POLL_SECONDS):
+                self._tell(*self._count(context, group))
+        except BaseException:
+            context.cancelJobGroup(group)
+            with suppress(Exception):
+                running.result()
+            raise
+        result = running.result()
+        self._tell(*self._count(context, group))
+        return result
 
     def _count(self, context: Any, group: str) -> tuple[int, int | None]:
         tracker = context.statusTracker()
