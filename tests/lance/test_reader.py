@@ -201,6 +201,22 @@ def test_nan_and_negative_zero_keep_their_bits() -> None:
         assert column.to_numpy().view(np.uint64).tolist() == np.tile(bits, 500).tolist()
 
 
+def test_one_column_is_read_by_its_own_metadata_whatever_the_others_are() -> None:
+    table = pa.table({"a": [1, 2], "other": pa.array([3, 4], pa.int16()), "b": ["x", "y"]})
+    data = written(table)
+    assert data.count(b"\x05int16") == 1
+    source = RecordingSource(data.replace(b"\x05int16", b"\x05odd99"))
+    with LanceFile(source) as file:
+        place = file._parts._places
+        source.reads.clear()
+        assert file.read(["b", "a"]).equals(table.select(["b", "a"]))
+        others = (int(place[1, 0]), int(place[1, 1]))
+        assert others not in source.reads
+        assert file.column_names == ["a", "other", "b"]
+        with pytest.raises(pymosaic.UnsupportedFeatureError, match="'odd99' is not known"):
+            file.read(["other"])
+
+
 def test_ten_thousand_columns() -> None:
     table = pa.table({f"c{i}": [i, i + 1] for i in range(10_000)})
     with LanceFile(written(table)) as file:

@@ -8,7 +8,9 @@ from functools import lru_cache
 import numpy as np
 
 from pymosaic.errors import CorruptFileError, UnsupportedFeatureError
-from pymosaic.lance.container import ColumnMetadata, Encoding, TypedMessage
+from pymosaic.lance.container import TypedMessage
+from pymosaic.pages.blocks import bytes_of
+from pymosaic.pages.kernels.lance_messages import read_pages
 from pymosaic.pages.layouts.page import PageInput
 from pymosaic.pages.messages import Layout, parse_layout
 from pymosaic.pages.protobuf import parse
@@ -67,10 +69,10 @@ def _layout(content: bytes) -> Layout:
     return parse_layout(typed.value)
 
 
-def _description(encoding: Encoding | None) -> bytes:
-    if encoding is not None and encoding.direct is not None:
-        return encoding.direct.encoding
-    if encoding is not None and encoding.indirect is not None:
+def _description(description: bytes | None, is_elsewhere: bool) -> bytes:
+    if description is not None:
+        return description
+    if is_elsewhere:
         raise UnsupportedFeatureError("a description elsewhere in the file", structure="page")
     raise CorruptFileError("a page without a description", structure="page")
 
@@ -79,19 +81,17 @@ def parse_column(content: bytes | memoryview, num_rows: int, file_size: int) -> 
     """Read a column's metadata; its pages must hold the file's rows, its buffers lie inside it."""
     pages: list[LancePage] = []
     first_row = 0
-    for page in parse(ColumnMetadata, content).pages:
-        if len(page.buffer_offsets) != len(page.buffer_sizes):
+    for offsets, sizes, length, description, is_elsewhere in read_pages(bytes_of(content)):
+        if len(offsets) != len(sizes):
             raise CorruptFileError("buffers without sizes", structure="page")
-        for offset, size in zip(page.buffer_offsets, page.buffer_sizes, strict=True):
+        for offset, size in zip(offsets, sizes, strict=True):
             if offset + size > file_size:
                 raise CorruptFileError(
                     f"a buffer of {size} bytes at {offset} is not inside the file", structure="page"
                 )
-        layout = _layout(_description(page.encoding))
-        pages.append(
-            LancePage(first_row, page.length, layout, page.buffer_offsets, page.buffer_sizes)
-        )
-        first_row += page.length
+        layout = _layout(_description(description, is_elsewhere))
+        pages.append(LancePage(first_row, length, layout, offsets, sizes))
+        first_row += length
     if first_row != num_rows:
         raise CorruptFileError(
             f"its pages hold {first_row} rows, the file has {num_rows}", structure="column"

@@ -36,6 +36,7 @@ from pymosaic.pages.protobuf import (
     data,
     int32,
     message,
+    optional_data,
     text,
     text_map,
     uint,
@@ -50,6 +51,7 @@ __all__ = [
     "Encoding",
     "Field",
     "FileDescriptor",
+    "FileDescriptorContent",
     "Footer",
     "IndirectEncoding",
     "Page",
@@ -154,6 +156,14 @@ class FileDescriptor:
     """Global buffer 0."""
 
     schema: Schema | None = child(1, lambda: Schema)
+    length: int = uint(2)
+
+
+@message(closed=False)
+class FileDescriptorContent:
+    """The same, with the schema as it stands in the file."""
+
+    schema: bytes | None = optional_data(1)
     length: int = uint(2)
 
 

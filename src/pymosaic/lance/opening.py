@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from pymosaic.errors import CorruptFileError, LimitExceededError
 from pymosaic.io import Source
 from pymosaic.lance.columns import ColumnPages, parse_column
-from pymosaic.lance.container import FOOTER_BYTES, FileDescriptor, Footer, parse_footer
-from pymosaic.lance.schema import is_single_column, parse_schema
+from pymosaic.lance.container import FOOTER_BYTES, FileDescriptorContent, Footer, parse_footer
+from pymosaic.lance.file_schema import FileSchema
+from pymosaic.lance.schema import is_single_column
 from pymosaic.limits import Limits
 from pymosaic.pages.nesting import FieldNode, LeafPath, build_node, leaf_paths
 from pymosaic.pages.protobuf import parse
@@ -32,16 +33,25 @@ class FieldColumns:
 
 @dataclass(frozen=True, slots=True)
 class FileParts:
-    """What is known of an open file; the metadata of a column is parsed when it is wanted."""
+    """What is known of an open file; fields and the metadata of columns are parsed when wanted."""
 
     footer: Footer
-    schema: pa.Schema
+    schema: FileSchema
     num_rows: int
-    fields: list[FieldColumns]
     limits: Limits
     _reader: _TailReader
     _places: npt.NDArray[np.uint64]
-    _columns: dict[int, ColumnPages] = field(default_factory=dict)
+    _fields: dict[int, FieldColumns] = dataclass_field(default_factory=dict)
+    _columns: dict[int, ColumnPages] = dataclass_field(default_factory=dict)
+
+    def field(self, number: int) -> FieldColumns:
+        """A top-level field."""
+        found = self._fields.get(number)
+        if found is None:
+            node = build_node(self.schema.field(number), is_single_column)
+            found = FieldColumns(node, leaf_paths(node), self.schema.first_leaf(number))
+            self._fields[number] = found
+        return found
 
     def pages(self, columns: FieldColumns, leaf: int) -> ColumnPages:
         """Pages of one leaf of a field."""
@@ -101,22 +111,16 @@ def open_parts(source: Source, limits: Limits) -> FileParts:
     table = reader.read(footer.column_table, 16 * footer.num_columns, "column table")
     entry = reader.read(footer.buffer_table, 16, "table of global buffers")
     position, size = struct.unpack("<QQ", entry)
-    descriptor = parse(FileDescriptor, reader.read(position, size, "file descriptor"))
+    descriptor = parse(FileDescriptorContent, reader.read(position, size, "file descriptor"))
     if descriptor.schema is None:
         raise CorruptFileError("no schema", structure="file descriptor")
     if descriptor.length >= 1 << 62:
         raise CorruptFileError(f"{descriptor.length} rows", structure="file descriptor")
-    schema = parse_schema(descriptor.schema, limits)
-    fields: list[FieldColumns] = []
-    num_leaves = 0
-    for top in schema:
-        node = build_node(top, is_single_column)
-        fields.append(FieldColumns(node, leaf_paths(node), num_leaves))
-        num_leaves += node.num_leaves
-    if num_leaves != footer.num_columns:
+    schema = FileSchema(descriptor.schema, limits)
+    if schema.num_leaves != footer.num_columns:
         raise CorruptFileError(
-            f"{footer.num_columns} columns for {num_leaves} leaves of the schema",
+            f"{footer.num_columns} columns for {schema.num_leaves} leaves of the schema",
             structure="schema",
         )
     places = np.frombuffer(table, "<u8").reshape(-1, 2)
-    return FileParts(footer, schema, descriptor.length, fields, limits, reader, places)
+    return FileParts(footer, schema, descriptor.length, limits, reader, places)

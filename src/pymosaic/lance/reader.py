@@ -79,7 +79,7 @@ class LanceFile(Closing):
             self._source.close()
             raise
         names = self._parts.schema.names
-        self._by_name = {name: number for number, name in enumerate(names)}
+        self._by_name = dict(zip(names, range(len(names)), strict=True))
 
     def close(self) -> None:
         """Close the file. Data that was read stays valid, a file object of the caller's open."""
@@ -114,7 +114,8 @@ class LanceFile(Closing):
     @property
     def schema(self) -> pa.Schema:
         """The Arrow schema."""
-        return self._parts.schema
+        with located(self._source.name):
+            return self._parts.schema.whole()
 
     def leaves(self, column: str) -> list[str]:
         """Paths of the stored columns below a top-level one, such as ``point.x``.
@@ -127,7 +128,7 @@ class LanceFile(Closing):
         >>> LanceFile("points.lance").leaves("point")
         ['point.x', 'point.y']
         """
-        return leaf_names(self._parts.fields[self._resolve([column])[0]].node)
+        return leaf_names(self._parts.field(self._resolve([column])[0]).node)
 
     def pages(self, column: str, leaf: int = 0) -> tuple[LancePage, ...]:
         """Pages of a column: rows, layout and tree of encodings, buffers.
@@ -147,7 +148,7 @@ class LanceFile(Closing):
         >>> LanceFile("n.lance").pages("n")[0].layout.value_compression
         InlineBitpacking(uncompressed_bits_per_value=64, values=None)
         """
-        field = self._parts.fields[self._resolve([column])[0]]
+        field = self._parts.field(self._resolve([column])[0])
         if not 0 <= leaf < len(field.paths):
             raise InvalidOptionError(f"leaf must be from 0 to {len(field.paths) - 1}, got {leaf!r}")
         with located(self._source.name):
@@ -172,13 +173,13 @@ class LanceFile(Closing):
             memory = Memory.of_table(parts.limits)
             readings = [
                 read_whole(page, path, parts.limits, memory)
-                for field in (parts.fields[number] for number in wanted)
+                for field in (parts.field(number) for number in wanted)
                 for leaf, path in enumerate(field.paths)
                 for page in parts.pages(field, leaf).pages
             ]
             arrays = iter(run_readings(readings, self._source))
             merged = []
-            for field in (parts.fields[number] for number in wanted):
+            for field in (parts.field(number) for number in wanted):
                 leaves = [
                     [next(arrays) for _ in parts.pages(field, leaf).pages]
                     for leaf in range(len(field.paths))
@@ -222,7 +223,7 @@ class LanceFile(Closing):
             memory = Memory.of_table(parts.limits)
             readings: list[Reading] = []
             counts: list[int] = []
-            for field in (parts.fields[number] for number in wanted):
+            for field in (parts.field(number) for number in wanted):
                 for leaf, path in enumerate(field.paths):
                     column = parts.pages(field, leaf)
                     taken = take_from_column(
@@ -233,7 +234,7 @@ class LanceFile(Closing):
             arrays = iter(run_readings(readings, self._source))
             pieces = iter(counts)
             merged = []
-            for field in (parts.fields[number] for number in wanted):
+            for field in (parts.field(number) for number in wanted):
                 leaves = [
                     concatenate([next(arrays) for _ in range(next(pieces))], path.types[0])
                     for path in field.paths
@@ -266,7 +267,7 @@ class LanceFile(Closing):
 
     def _batches(self, wanted: list[int], batch_size: int) -> Iterator[pa.RecordBatch]:
         parts = self._parts
-        fields = [parts.fields[number] for number in wanted]
+        fields = [parts.field(number) for number in wanted]
         schema = self._schema_of(wanted)
         with located(self._source.name):
             cursors = [
@@ -305,7 +306,7 @@ class LanceFile(Closing):
 
     def _resolve(self, columns: Iterable[str] | None) -> list[int]:
         if columns is None:
-            return list(range(len(self._parts.fields)))
+            return list(range(len(self._parts.schema)))
         if isinstance(columns, str):
             raise InvalidOptionError(
                 f"columns must be a list of names, got the string {columns!r}: "
@@ -334,8 +335,9 @@ class LanceFile(Closing):
         return numbers
 
     def _schema_of(self, wanted: list[int]) -> pa.Schema:
-        schema = self._parts.schema
-        return pa.schema([schema.field(number) for number in wanted], schema.metadata)
+        if len(wanted) == len(self._parts.schema) and wanted == list(range(len(wanted))):
+            return self._parts.schema.whole()
+        return self._parts.schema.of(wanted)
 
     def _table(self, wanted: list[int], columns: list[Any], num_rows: int) -> pa.Table:
         schema = self._schema_of(wanted)

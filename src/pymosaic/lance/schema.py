@@ -8,17 +8,16 @@ leaves own columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import TypeVar
 
 import pyarrow as pa
 
 from pymosaic.arrow.types import fixed_bits
-from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
+from pymosaic.errors import CorruptFileError, UnsupportedFeatureError
 from pymosaic.lance.container import Field, Schema
-from pymosaic.limits import Limits
 
-__all__ = ["BLOB_KEY", "PACKED_KEY", "is_single_column", "parse_schema", "schema_to_fields"]
+__all__ = ["BLOB_KEY", "PACKED_KEY", "is_single_column", "scalar_type", "schema_to_fields"]
 
 _Key = TypeVar("_Key", str, bytes)
 
@@ -95,7 +94,7 @@ def _checked_width(data_type: pa.DataType, column: str | None = None) -> pa.Data
     return data_type
 
 
-def _scalar_type(logical_type: str, depth: int = 0) -> pa.DataType:
+def scalar_type(logical_type: str, depth: int = 0) -> pa.DataType:
     """The Arrow type of a leaf."""
     simple = _SIMPLE.get(logical_type)
     if simple is not None:
@@ -116,18 +115,18 @@ def _scalar_type(logical_type: str, depth: int = 0) -> pa.DataType:
             return _checked_width(pa.binary(_number(rest, logical_type)))
         elif kind == "fixed_size_list" and depth < 16:
             inner, _, size = rest.rpartition(":")
-            item_type = _scalar_type(inner, depth + 1)
+            item_type = scalar_type(inner, depth + 1)
             return _checked_width(pa.list_(item_type, _number(size, logical_type)))
         elif kind == "dict" and depth < 16:
             value, index, ordered = rest.rsplit(":", 2)
-            value_type = _scalar_type(value, depth + 1)
+            value_type = scalar_type(value, depth + 1)
             if (
                 pa.types.is_null(value_type)
                 or pa.types.is_nested(value_type)
                 or (pa.types.is_dictionary(value_type))
             ):
                 raise UnsupportedFeatureError(f"a dictionary of {value_type}", structure="schema")
-            return pa.dictionary(_scalar_type(index, depth + 1), value_type, ordered == "true")
+            return pa.dictionary(scalar_type(index, depth + 1), value_type, ordered == "true")
     except (KeyError, ValueError, TypeError) as error:
         if isinstance(error, CorruptFileError):
             raise
@@ -135,91 +134,6 @@ def _scalar_type(logical_type: str, depth: int = 0) -> pa.DataType:
     raise UnsupportedFeatureError(
         f"logical type {logical_type[:100]!r} is not known", structure="schema"
     )
-
-
-def _metadata(pairs: tuple[tuple[str, bytes], ...]) -> dict[bytes, bytes] | None:
-    return {key.encode(): value for key, value in pairs} or None
-
-
-def parse_schema(schema: Schema, limits: Limits) -> pa.Schema:
-    """Build the Arrow schema.
-
-    Checked: ids and parents, depth, that lists have one child; not whether there are columns for
-    the leaves.
-    """
-    if len(schema.fields) > limits.max_columns:
-        raise LimitExceededError(
-            f"{len(schema.fields)} fields are above Limits.max_columns ({limits.max_columns})",
-            structure="schema",
-        )
-    children: dict[int, list[Field]] = {}
-    known: set[int] = {-1}
-    for field in schema.fields:
-        if field.logical_type == "struct" and _is_set(dict(field.metadata), BLOB_KEY.decode()):
-            raise UnsupportedFeatureError(
-                f"column {field.name!r} holds blobs of the second kind (blob v2)",
-                structure="schema",
-            )
-        if field.id in known or field.parent_id not in known:
-            raise CorruptFileError(
-                f"field {field.id} below {field.parent_id} is out of order", structure="schema"
-            )
-        if len(field.name) > limits.max_name_bytes:
-            raise LimitExceededError(
-                f"a name of {len(field.name)} characters is above Limits.max_name_bytes "
-                f"({limits.max_name_bytes})",
-                structure="schema",
-            )
-        known.add(field.id)
-        children.setdefault(field.parent_id, []).append(field)
-    build = _Builder(children, limits.max_nesting_depth)
-    fields = [build.field(field, 0) for field in children.get(-1, [])]
-    return pa.schema(fields, _metadata(schema.metadata))
-
-
-class _Builder:
-    def __init__(self, children: dict[int, list[Field]], max_depth: int) -> None:
-        self._children = children
-        self._max_depth = max_depth
-
-    def field(self, field: Field, depth: int) -> pa.Field:
-        if depth > self._max_depth:
-            raise LimitExceededError(
-                f"nested deeper than Limits.max_nesting_depth ({self._max_depth})",
-                structure="schema",
-            )
-        data_type = self._type(field, depth)
-        nullable = field.nullable or pa.types.is_null(data_type)
-        return pa.field(field.name, data_type, nullable, _metadata(field.metadata))
-
-    def _type(self, field: Field, depth: int) -> pa.DataType:
-        logical_type = field.logical_type
-        inner = self._children.get(field.id, [])
-        kind = logical_type.removesuffix(".struct")
-        if kind == "struct":
-            return pa.struct([self.field(child, depth + 1) for child in inner])
-        make: Callable[[Any], pa.DataType] | None = {
-            "list": pa.list_,
-            "large_list": pa.large_list,
-        }.get(kind)
-        if make is not None:
-            if len(inner) != 1:
-                raise CorruptFileError(f"a list with {len(inner)} children", structure="schema")
-            return make(self.field(inner[0], depth + 1))
-        if kind == "map":
-            return self._map(inner, depth)
-        if inner:
-            raise UnsupportedFeatureError(
-                f"logical type {logical_type[:100]!r} with children", structure="schema"
-            )
-        return _scalar_type(logical_type)
-
-    def _map(self, inner: list[Field], depth: int) -> pa.DataType:
-        entries = self.field(inner[0], depth + 1) if len(inner) == 1 else None
-        if entries is None or not pa.types.is_struct(entries.type) or entries.type.num_fields != 2:
-            raise CorruptFileError("a map without keys and values", structure="schema")
-        key, item = entries.type
-        return pa.map_(key.with_nullable(False), item)
 
 
 def _logical_type(name: str, data_type: pa.DataType) -> str:
