@@ -286,6 +286,10 @@ def own_cases() -> list[OwnCase]:
         # More levels than a chunk's header can count: such a page is zipped.
         OwnCase("lists that are mostly empty", pa.array([[]] * 70000 + [[1, 2]]), None,
                 "full-zip flat"),
+        OwnCase("lists of booleans that are mostly empty", pa.array([[]] * 70000 + [[True, None]]),
+                None, "full-zip flat"),
+        OwnCase("booleans full-zip", scalar_column("bool", "some null", LARGE), "full-zip",
+                "full-zip flat"),
         OwnCase("empty lists", pa.array([[], []], pa.list_(pa.int32())), None, "all-null"),
         OwnCase("nulls without a type", pa.nulls(9), None, "all-null"),
         OwnCase("numbers in pages", pa.array(range(9000)), None, "mini-block bit-packed", 16 << 10),

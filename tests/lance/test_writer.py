@@ -100,6 +100,10 @@ def test_a_packed_struct_takes_numbers_without_nulls(column: pa.Array, match: st
                 pa.binary(3),
             )
         ),
+        (
+            pa.nulls(2, pa.map_(pa.string(), pa.int8())),
+            r"2\.1 has no maps; pymosaic\.lance\.from_m",
+        ),
         (pa.nulls(0, pa.binary(1 << 28)), "column 'n': values of .* wider than 268435455 bytes"),
         (pa.array([[{"a": 1}]], pa.list_(pa.struct([("a", pa.int8())]), 1)), "Lance has no type"),
     ],

@@ -168,7 +168,10 @@ def _logical_type(name: str, data_type: pa.DataType) -> str:
         kind = "list" if types.is_list(data_type) else "large_list"
         return f"{kind}.struct" if types.is_struct(data_type.value_type) else kind
     if types.is_map(data_type):
-        return "map"
+        raise UnsupportedFeatureError(
+            f"column {name!r}: version 2.1 has no maps; pymosaic.lance.from_mosaic makes lists of "
+            "structs of them"
+        )
     raise _no_type(name, data_type)
 
 
@@ -213,8 +216,5 @@ def _append(fields: list[Field], field: pa.Field, parent: int) -> None:
     if types.is_struct(data_type):
         for child in data_type:
             _append(fields, child, own)
-    elif types.is_map(data_type):
-        entries = pa.struct([data_type.key_field, data_type.item_field])
-        _append(fields, pa.field("entries", entries, nullable=False), own)
     elif types.is_list(data_type) or types.is_large_list(data_type):
         _append(fields, data_type.value_field, own)

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,7 +47,11 @@ _ALIGNMENT = 64
 _PADDING = b"\x48"
 _PAGE_TYPE = "/lance.encodings21.PageLayout"
 # An empty ColumnEncoding: what it could say is said by the pages.
-_COLUMN_ENCODING = TypedMessage(type_url="/lance.encodings.ColumnEncoding", value=b"\x0a\x00")
+_COLUMN_ENCODING = Encoding(
+    direct=DirectEncoding(
+        encoding=emit(TypedMessage(type_url="/lance.encodings.ColumnEncoding", value=b"\x0a\x00"))
+    )
+)
 _VERSIONS = ("2.1",)
 
 
@@ -110,6 +115,13 @@ def write_table(
     except BaseException:
         sink.abort()
         raise
+
+
+@functools.lru_cache(maxsize=256)
+def _described(layout: Layout) -> Encoding:
+    # Columns of a wide table often have the same description.
+    typed = TypedMessage(type_url=_PAGE_TYPE, value=emit_layout(layout))
+    return Encoding(direct=DirectEncoding(encoding=emit(typed)))
 
 
 class _Choices:
@@ -212,8 +224,7 @@ class _FileWriter:
                     self._write_page(leaf, choices[number], names[number], len(array), start)
                 )
         for leaf_pages in pages:
-            direct = DirectEncoding(encoding=emit(_COLUMN_ENCODING))
-            metadata = ColumnMetadata(encoding=Encoding(direct=direct), pages=tuple(leaf_pages))
+            metadata = ColumnMetadata(encoding=_COLUMN_ENCODING, pages=tuple(leaf_pages))
             self._columns.append(emit(metadata))
 
     def _write_page(
@@ -225,12 +236,11 @@ class _FileWriter:
         else:
             layout, buffers = write_page(leaf, choice, name)
         offsets = tuple(self._write_aligned(buffer) for buffer in buffers)
-        typed = TypedMessage(type_url=_PAGE_TYPE, value=emit_layout(layout))
         return Page(
             buffer_offsets=offsets,
             buffer_sizes=tuple(buffer.nbytes for buffer in buffers),
             length=num_rows,
-            encoding=Encoding(direct=DirectEncoding(encoding=emit(typed))),
+            encoding=_described(layout),
             priority=first_row,
         )
 

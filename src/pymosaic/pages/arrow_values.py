@@ -26,14 +26,25 @@ __all__ = ["block_to_array", "null_array"]
 _MAX_OFFSET = (1 << 31) - 1
 _ALIGNMENT = 8
 # Types of which not every number is a value: digits, times of day, whole days.
-_CHECKED = (pa.types.is_decimal, pa.types.is_time, pa.types.is_date64)
+_CHECKED = {
+    data_type.id
+    for data_type in (
+        pa.decimal128(1),
+        pa.decimal256(1),
+        pa.time32("s"),
+        pa.time64("us"),
+        pa.date64(),
+    )
+}
 
 
 def _buffer(data: Any) -> pa.Buffer:
     """An Arrow buffer over an array, which is copied where Arrow's loops would be slow on it."""
-    if data.ctypes.data % _ALIGNMENT or not data.flags.c_contiguous:
-        data = data.copy()
-    return pa.py_buffer(data)
+    if data.flags.c_contiguous:
+        buffer = pa.py_buffer(data)
+        if buffer.address % _ALIGNMENT == 0:
+            return buffer
+    return pa.py_buffer(data.copy())
 
 
 def null_array(count: int, data_type: pa.DataType, memory: Memory) -> pa.Array:
@@ -117,7 +128,7 @@ def _fixed(
     if fixed_bits(data_type) != block.bits or pa.types.is_nested(data_type):
         raise _refuse(block, data_type)
     array = pa.Array.from_buffers(data_type, block.count, [bitmap, _buffer(block.data)], null_count)
-    if any(kind(data_type) for kind in _CHECKED):
+    if data_type.id in _CHECKED:
         _check_values(array)
     return array
 

@@ -119,7 +119,7 @@ class Chunks:
     @property
     def total(self) -> int:
         """Values of all chunks."""
-        return int(self.counts.sum())
+        return int(self.counts[0] if len(self.counts) == 1 else self.counts.sum())
 
     def without_first(self) -> Chunks:
         """The buffers after the first one of each chunk."""

@@ -61,6 +61,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 # Lance's deepest trees have about six levels; Python's stack holds many more than this.
 _MAX_DEPTH = 40
 _SMALL_BYTES = 32
+_UINT64 = (1 << 64) - 1
 
 
 class _Kind(Enum):
@@ -169,7 +170,7 @@ def message(*, closed: bool) -> Callable[[type[_Message]], type[_Message]]:
         }
         made.__protobuf_order__ = [
             (
-                f.metadata["protobuf"].number,
+                _tag(f.metadata["protobuf"]),
                 f.name,
                 f.metadata["protobuf"].kind,
                 f.metadata["protobuf"].target,
@@ -359,21 +360,26 @@ def parse_one_of(targets: Callable[[], Mapping[int, type]], content: _Bytes, str
 
 
 def _append_varint(out: bytearray, value: int) -> None:
+    if value < 0x80:  # most are
+        out.append(value)
+        return
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
         value >>= 7
     out.append(value)
 
 
-def _append_bytes(out: bytearray, number: int, content: bytes | bytearray) -> None:
-    _append_varint(out, number << 3 | _BYTES)
+def _append_bytes(out: bytearray, tag: bytes, content: bytes | bytearray) -> None:
+    out += tag
     _append_varint(out, len(content))
     out += content
 
 
-def _append_number(out: bytearray, number: int, value: int) -> None:
-    _append_varint(out, number << 3 | _VARINT)
-    _append_varint(out, value & (1 << 64) - 1)
+def _tag(spec: _Spec) -> bytes:
+    """What precedes a field when it is written."""
+    out = bytearray()
+    _append_varint(out, spec.number << 3 | (_VARINT if spec.kind in _NUMBERS else _BYTES))
+    return bytes(out)
 
 
 def emit_one_of(targets: Callable[[], Mapping[int, type]], value: object) -> bytes:
@@ -381,7 +387,7 @@ def emit_one_of(targets: Callable[[], Mapping[int, type]], value: object) -> byt
     for number, target in targets().items():
         if type(value) is target:
             out = bytearray()
-            _append_bytes(out, number, emit(value))
+            _append_bytes(out, bytes([number << 3 | _BYTES]), emit(value))
             return bytes(out)
     raise TypeError(f"{type(value).__name__} is not one of {targets()}")
 
@@ -396,32 +402,33 @@ def emit(instance: Any) -> bytes:
     '0820'
     """
     out = bytearray()
-    for number, name, kind, target, default in type(instance).__protobuf_order__:
+    for tag, name, kind, target, default in type(instance).__protobuf_order__:
         value = getattr(instance, name)
         if value is None or (value == default and default is not None):
             continue
         if kind in _NUMBERS:
-            _append_number(out, number, int(value))
+            out += tag
+            _append_varint(out, int(value) & _UINT64)
         elif kind is _Kind.TEXT:
-            _append_bytes(out, number, value.encode())
+            _append_bytes(out, tag, value.encode())
         elif kind is _Kind.DATA:
-            _append_bytes(out, number, value)
+            _append_bytes(out, tag, value)
         elif kind is _Kind.UINTS:
             packed = bytearray()
             for entry in value:
                 _append_varint(packed, entry)
-            _append_bytes(out, number, packed)
+            _append_bytes(out, tag, packed)
         elif kind is _Kind.TEXT_MAP:
             for key, content in value:
                 pair = bytearray()
-                _append_bytes(pair, 1, key.encode())
-                _append_bytes(pair, 2, content)
-                _append_bytes(out, number, pair)
+                _append_bytes(pair, b"\x0a", key.encode())
+                _append_bytes(pair, b"\x12", content)
+                _append_bytes(out, tag, pair)
         elif kind is _Kind.MESSAGES:
             for entry in value:
-                _append_bytes(out, number, emit(entry))
+                _append_bytes(out, tag, emit(entry))
         elif kind is _Kind.MESSAGE:
-            _append_bytes(out, number, emit(value))
+            _append_bytes(out, tag, emit(value))
         else:
-            _append_bytes(out, number, emit_one_of(target, value))
+            _append_bytes(out, tag, emit_one_of(target, value))
     return bytes(out)

@@ -135,7 +135,9 @@ class _PageWriter:
             encoding, zipped = packed_struct.encode_values(block)
         elif isinstance(block, FixedBlock):
             if block.bits == 1:
-                raise self._refuse("full-zip")
+                # A boolean takes a byte here.
+                values = np.unpackbits(block.data, count=block.count, bitorder="little")
+                block = FixedBlock(8, block.count, values)
             encoding, zipped = flat.encode_values(block)
         else:
             encoding, zipped = self._full_zip_variable(block)

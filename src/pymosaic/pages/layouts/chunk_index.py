@@ -23,6 +23,8 @@ CHUNKS_BUFFER = 1
 # What a word can say of any chunk but the last, which holds no more either.
 _MAX_CHUNK_VALUES = 1 << 15
 _MAX_ITEMS = 1 << 40
+_ZERO = np.zeros(1, np.int64)
+_CLOSED = np.zeros(1, np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,8 @@ def parse_chunk_index(
     they have the page's values and, with a repetition index, its rows.
     """
     width = 4 if layouts[0].has_large_chunk else 2
+    if repetition is None and len(words) == 1 and len(words[0]) == width:
+        return _single_chunk(layouts[0], pages[0], words[0])
     num_chunks = np.array([len(content) // width for content in words], np.int64)
     for content, layout in zip(words, layouts, strict=True):
         corrupt_unless(
@@ -164,6 +168,20 @@ def parse_chunk_index(
     return ChunkIndex(
         page_of, running - running[firsts][page_of], sizes, counts, end_row - rows, end_row, is_open
     )
+
+
+def _single_chunk(layout: MiniBlockLayout, page: PageInput, word: memoryview) -> ChunkIndex:
+    """The index of a page of one chunk, as most pages of wide tables are."""
+    size = ((int.from_bytes(word, "little") >> 4) + 1) * 8
+    corrupt_unless(size <= page.buffer_sizes[CHUNKS_BUFFER], "chunks do not fit", "chunk words")
+    corrupt_unless(
+        layout.num_items <= _MAX_CHUNK_VALUES,
+        "the last chunk has no plausible number of values",
+        "chunk words",
+    )
+    counts = np.array([layout.num_items], np.int64)
+    sizes = np.array([size], np.int64)
+    return ChunkIndex(_ZERO, _ZERO, sizes, counts, _ZERO, counts, _CLOSED)
 
 
 def check_index_depth(layout: MiniBlockLayout) -> None:

@@ -18,6 +18,7 @@ Header and buffers are padded to 8 bytes. The last chunk has what is left of the
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -58,6 +59,7 @@ _MAX_VALUE_BUFFERS = 64
 _MAX_CHUNK_BYTES = 1 << 15
 _MAX_U16 = (1 << 16) - 1
 _PADDING = 0xFE
+_PADDING_BYTES = bytes([_PADDING]) * 8
 
 
 def read(layout: MiniBlockLayout, page: PageInput, decoder: TreeDecoder) -> Steps[Items]:
@@ -294,6 +296,8 @@ def _items_per_chunk(levels: Levels, shape: Shape, counts: Integers) -> Integers
 
 def _join_chunks(num_levels: Integers, buffers: list[ChunkBuffer]) -> tuple[Integers, Bytes] | None:
     """Header and buffers of each chunk, padded; None where a size does not fit its field."""
+    if len(num_levels) == 1:
+        return _join_chunk(int(num_levels[0]), buffers)
     header = _padded(np.int64(2 + 2 * len(buffers)))
     sizes = header + sum(_padded(buffer.sizes) for buffer in buffers)
     too_large = max((int(buffer.sizes.max()) for buffer in buffers), default=0) > _MAX_U16
@@ -309,6 +313,19 @@ def _join_chunks(num_levels: Integers, buffers: list[ChunkBuffer]) -> tuple[Inte
         scatter(buffer.data, buffer.sizes, position, out)
         position = position + _padded(buffer.sizes)
     return sizes, out
+
+
+def _join_chunk(num_levels: int, buffers: list[ChunkBuffer]) -> tuple[Integers, Bytes] | None:
+    """The same for one chunk, as most pages of wide tables have."""
+    sizes = [int(buffer.sizes[0]) for buffer in buffers]
+    if max(num_levels, *sizes, 0) > _MAX_U16:
+        return None
+    parts = [struct.pack(f"<{1 + len(sizes)}H", num_levels, *sizes)]
+    parts += [buffer.data[:size].tobytes() for buffer, size in zip(buffers, sizes, strict=True)]
+    data = b"".join(part + _PADDING_BYTES[: -len(part) % 8] for part in parts)
+    if len(data) > _MAX_CHUNK_BYTES:
+        return None
+    return np.array([len(data)], np.int64), bytes_of(data)
 
 
 def _padded(size: Any) -> Any:
