@@ -269,6 +269,15 @@ class TestVanishedFiles:
         assert pymosaic.vacuum(tmp_path, forget_missing=True).forgotten == (str(victim),)
         assert numbers(tmp_path) == [0, 2]
 
+    def test_a_reader_whose_files_were_deleted_is_told_so(self, tmp_path: Path) -> None:
+        append(tmp_path, 1)
+        opened = pymosaic.dataset(tmp_path)
+        append(tmp_path, 2, mode="overwrite")
+        pymosaic.vacuum(tmp_path, older_than=0)
+        with pytest.raises(FileNotFoundError, match="open the dataset again"):
+            opened.scan().to_table()
+        assert numbers(tmp_path) == [2]
+
     def test_an_overwrite_needs_no_file_that_is_gone(self, tmp_path: Path) -> None:
         append(tmp_path, 1)
         Path(pymosaic.dataset(tmp_path).files[0]).unlink()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -43,6 +45,25 @@ def _same_columns(left: Catalog, right: Catalog) -> bool:
     union.extend(left)
     same_names = left.num_columns == right.num_columns and not len(union.find_new(right))
     return same_names and not len(union.compare(right)[0])
+
+
+@contextmanager
+def told_if_gone(path: str, filesystem: Any) -> Iterator[None]:
+    """Say of a file of a dataset that is not there any more that it was, and what to do.
+
+    Stores have many words for a file that is gone, so whether it is gone is asked.
+    """
+    try:
+        yield
+    except OSError as error:
+        if status_of(resolve_location(path, filesystem)) is not None:
+            raise
+        raise FileNotFoundError(
+            errno.ENOENT,
+            "this file was part of the dataset when it was opened, and has been deleted since "
+            "(what is replaced stays for as long as keep_replaced says): open the dataset again",
+            path,
+        ) from error
 
 
 class HeadStore:
@@ -111,13 +132,14 @@ class HeadStore:
             if not check or (status is not None and head.is_of(status.size, status.version)):
                 return file, head
             size = None
-        source = open_source(file.path, self._filesystem, size)
-        try:
-            found = read_head(source, self._limits)
-        except BROKEN_FILE as error:
-            return file, error
-        finally:
-            source.close()
+        with told_if_gone(file.path, self._filesystem):
+            source = open_source(file.path, self._filesystem, size)
+            try:
+                found = read_head(source, self._limits)
+            except BROKEN_FILE as error:
+                return file, error
+            finally:
+                source.close()
         if head is not None and not _same_columns(head.catalog, found.catalog):
             return file, DatasetError(
                 f"{file.path} was replaced by a file with other columns since the dataset was "

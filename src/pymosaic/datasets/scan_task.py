@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pymosaic.datasets.binding import BoundFile, ColumnBinding
 from pymosaic.datasets.file_columns import FileColumns
-from pymosaic.datasets.heads import BROKEN_FILE, HeadStore
+from pymosaic.datasets.heads import BROKEN_FILE, HeadStore, told_if_gone
 from pymosaic.datasets.partitioning import Partition
 from pymosaic.datasets.plan import Piece
 from pymosaic.errors import DatasetError, LimitExceededError, located
@@ -215,7 +215,8 @@ class _Reading:
         """The rows of one row group that pass, or None."""
         file, row_group = unit
         try:
-            return self._read(file, row_group)
+            with told_if_gone(file.piece.path, self.task.filesystem):
+                return self._read(file, row_group)
         except BROKEN_FILE as error:
             if self.task.on_error == "raise":
                 raise
