@@ -36,6 +36,8 @@ class CatalogCache:
     def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
         self._max_bytes = max_bytes
         self._catalogs: OrderedDict[tuple[Compression, Limits, bytes], Catalog] = OrderedDict()
+        # The one used last, which need not be moved to the end again.
+        self._latest: Catalog | None = None
         self._bytes = 0
         self._lock = threading.Lock()
         self.parsed = 0
@@ -44,6 +46,7 @@ class CatalogCache:
         """Drop all catalogs, as if no file had been opened before."""
         with self._lock:
             self._catalogs.clear()
+            self._latest = None
             self._bytes = 0
 
     def parse(self, block: bytes | memoryview, compression: Compression, limits: Limits) -> Catalog:
@@ -51,10 +54,11 @@ class CatalogCache:
         key = (compression, limits, bytes(block))
         catalog = self._catalogs.get(key)
         if catalog is not None:
-            # Without the lock. The comparison spares most calls that of the whole key.
-            if catalog is not next(reversed(self._catalogs.values()), None):
+            # Without the lock: a catalog may be dropped at this moment, and is good all the same.
+            if catalog is not self._latest:
                 with suppress(KeyError):
                     self._catalogs.move_to_end(key)
+                self._latest = catalog
             return catalog
         # Of files opened at the same time, one parses and the others wait for it.
         with self._lock:
@@ -66,7 +70,7 @@ class CatalogCache:
         return catalog
 
     def _keep(self, key: tuple[Compression, Limits, bytes], catalog: Catalog) -> None:
-        self._catalogs[key] = catalog
+        self._catalogs[key] = self._latest = catalog
         self._bytes += _weight(key[2], catalog)
         while self._bytes > self._max_bytes and len(self._catalogs) > 1:
             (_, _, dropped_block), dropped = self._catalogs.popitem(last=False)

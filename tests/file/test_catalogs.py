@@ -1,3 +1,5 @@
+"""Schema blocks that were seen before are not parsed again, and no child is stopped by that."""
+
 import io
 import os
 from contextlib import suppress
