@@ -1,9 +1,17 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Arrow data on its way out: schemas and arrays through the Arrow C data interface.
 
-One batch of any width is one import for the consumer. Arrays point into arenas, one per run of
-decoded buckets, that live until the last array in them is released; nothing is ever written to
-them after.
+In: a catalog and positions, and arrays that the decoders fill. Out: an ``arrow_schema`` capsule,
+and one struct array per batch, which pyarrow imports as one object whatever its width.
+
+Memory: arrays point into arenas, one for each thread that decodes. An arena counts the arrays in it
+and its ``OutputArena``, and the last that is released frees it, on whichever thread. Nothing is
+written to an arena after the export. A schema owns its strings and children, and its release
+callback frees them, also of one that is half made.
+
+Safety: memory is charged to the budget before it is taken, sizes are rounded up to 64 bytes, and
+new chunks are at least as large as what is asked for. Bytes beyond what was asked for are zero, and
+in sanitizer builds guarded.
 """
 
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
@@ -141,6 +149,7 @@ cdef uint8_t* arena_reserve(Arena* arena, int64_t size, MemoryBudget budget) exc
 
 cdef void release_array(ArrowArray* array) noexcept nogil:
     cdef int64_t i
+    # A consumer may have moved children out, which clears their release.
     for i in range(array.n_children):
         if array.children[i].release != NULL:
             array.children[i].release(array.children[i])

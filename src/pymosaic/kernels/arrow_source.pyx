@@ -1,8 +1,16 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Arrow schemas on their way into a file: the catalog they make, and how their arrays are read.
 
-Schemas arrive through the Arrow C data interface, so no Python object is made per column.
-The table of types is in :mod:`pymosaic.arrow.types`.
+In: a schema through the Arrow C data interface, so no Python object is made per column. Out: a
+catalog; or an ``ArrowSource``, which tells :mod:`pymosaic.kernels.row_group_buffer` for each column
+of the catalog which array to read, and how. The table of types is in :mod:`pymosaic.arrow.types`.
+
+Memory: names and texts are copied into the catalog. An ``ArrowSource`` owns its fields. The
+exported schema is released, through its capsule, when the function returns.
+
+Safety: pyarrow exports well-formed schemas, so strings are taken to end in NUL. Types nest at most
+``MAX_NESTING_DEPTH`` deep, which bounds the recursion; names are compared with the catalog's, and a
+column that does not match is refused before any of its values is looked at.
 """
 
 from cpython.pycapsule cimport PyCapsule_GetPointer

@@ -1,5 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""About how many bytes a batch takes once it is serialised, before any of it is."""
+"""About how many bytes a batch takes once it is serialised, before any of it is.
+
+In: a batch through the Arrow C data interface, and the ``ArrowSource`` of its schema. Out: two
+numbers, by which the writer decides whether to split the batch.
+
+Memory: nothing is allocated or kept; the batch belongs to the caller.
+
+Safety: reads offsets and lengths only, at rows that were compared with the length of the array.
+Values that offsets point to are not looked at, so a wrong offset gives a wrong estimate and nothing
+worse; it is refused when the rows are appended.
+"""
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int32_t, int64_t

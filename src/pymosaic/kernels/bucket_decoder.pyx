@@ -1,8 +1,18 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """The bytes of a bucket or page -> Arrow arrays, for the wanted columns only.
 
-All bytes come through a bounds-checked cursor (:mod:`pymosaic.kernels.primitives`). Where the parts
-of each column are is found here, its values are made in :mod:`pymosaic.kernels.column_decoder`.
+In: the decompressed bytes of a bucket, or of the directory and some pages. Out: arrays in a
+``BatchExport``. Where the parts of each column are is found here, its values are made in
+:mod:`pymosaic.kernels.column_decoder`.
+
+Memory: a column's parts are pointers into the bytes, which the decoder keeps alive. What is decoded
+is copied to the arena of the calling thread, charged to the budget first; the bytes are not needed
+once the decoder is gone.
+
+Safety: all bytes come through a bounds-checked cursor (:mod:`pymosaic.kernels.primitives`), and a
+column is located as a whole before a value of it is read: its parts then lie inside the block.
+Counts of rows and elements are bounded by the budget, those of dictionary entries by the bytes that
+hold them.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint8_t
@@ -243,6 +253,8 @@ cdef class BucketDecoder:
         cdef int64_t i
         if self.data_cursor.structure == NULL:
             return 0
+        # ``stop`` is at most the number of physical columns. A column's data starts where that of
+        # the one before ends, so they are walked in order, each once.
         for i in range(self.next_data, stop):
             read_data(&self.data_cursor, &self.columns[i], self.physical_node(i).kind)
             self.next_data = i + 1
@@ -267,6 +279,7 @@ cdef class BucketDecoder:
         encodings = cursor.data + cursor.position
         null_flags = encodings + flags_size
         cursor.position += flags_size + (self.num_physical + 7) // 8
+        # Both sets of flags were measured with need() before.
         for i in range(self.num_physical):
             self.columns[i].present = True
             self.columns[i].structure = BUCKET
@@ -312,6 +325,9 @@ cdef class BucketDecoder:
             position = 2 + 4 * self.num_children
         end = size
         out[0] = end
+        # The directory has 4 bytes for each physical column, which the caller's bytes were compared
+        # with. Slots follow each other, so that offsets ascend and the last must be the size of the
+        # bucket.
         for i in range(self.num_physical):
             end += load_le32(data + position + 4 * i)
             out[i + 1] = end

@@ -1,7 +1,16 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """A bucket of the row group buffer -> its encodings, its layout and its bytes before compression.
 
-The choices are the format's own and exact: a file is the same to the byte whoever writes it.
+In: the columns of one bucket, complete for the row group. Out: the bytes of the monolithic layout,
+or page by page. The choices are the format's own and exact: a file is the same to the byte whoever
+writes it.
+
+Memory: the encoder owns the dictionaries that it builds. Values and bitmaps stay in the row group
+buffer, which it keeps alive, until ``release`` frees the part of this bucket; nothing may be asked
+of it afterwards. Results are bytes objects, filled in place.
+
+Safety: the size is computed first, and the result allocated with it; filling adds up the same terms
+in the same order, so it ends exactly at the end. Sizes are held to what readers accept as a block.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -209,6 +218,8 @@ cdef class BucketEncoder:
         size = (2 * self.num_physical + 7) // 8
         clear_bytes(out, <size_t>(size + (self.num_physical + 7) // 8))
         flags = out + size
+        # ``out`` has the bytes that monolithic_size() counted: here two bits, then one, for each
+        # column.
         for i in range(self.num_physical):
             column = &self.columns[i]
             out[i // 4] |= column.encoding << (2 * (i % 4))

@@ -1,5 +1,19 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""The catalog: all columns of a file in flat C arrays, and the search for names in them."""
+"""The catalog: all columns of a file in flat C arrays, and the search for names in them.
+
+In: columns, one by one, from :mod:`pymosaic.kernels.schema_content` or
+:mod:`pymosaic.kernels.arrow_source`. Out: positions of names, names and types of positions, and the
+range of columns that a bucket has.
+
+Memory: the catalog owns its arrays and frees them when it is collected. Those of an ordinary wide
+catalog lie in one piece, which goes back to a pool. Other kernels point into the arrays and hold a
+reference to the catalog while they do; once it is made, nothing is moved. Only ``num_buckets`` may
+change later, before the first row group is written.
+
+Safety: what comes from Python is compared with the number of columns before it becomes an index.
+``name_offsets`` and ``column_nodes`` have one entry more than there are columns, and ascend, so
+that the end of the last column needs no case of its own.
+"""
 
 from cpython.list cimport PyList_GET_ITEM, PyList_New, PyList_SET_ITEM
 from cpython.ref cimport Py_INCREF
@@ -170,6 +184,8 @@ cdef class Catalog:
         cdef int result = 0
         cdef NameKey* keys
         with nogil:
+            # Reads name_offsets[i + 1] for the last i as well: there is one offset more than
+            # columns.
             for i in range(1, self.num_columns):
                 result = compare_bytes(
                     self.names_blob.data + self.name_offsets[i - 1],
@@ -210,6 +226,8 @@ cdef class Catalog:
         behind all that start with ``name``."""
         cdef int64_t low = 0, high = self.num_columns, middle, position, size
         cdef int result
+        # Binary search: 0 <= low <= middle < high <= num_columns, so that every rank that is looked
+        # at exists. ``by_name`` is a permutation of the positions.
         while low < high:
             middle = (low + high) >> 1
             position = self.by_name[middle] if self.by_name != NULL else middle

@@ -1,8 +1,16 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """The values of one physical column -> Arrow buffers.
 
-What comes out is valid Arrow: UTF-8, decimals within their precision, times within a day. Every
-buffer is charged to the row group's memory budget before it is allocated.
+In: a ``PhysicalColumn``, whose parts :mod:`pymosaic.kernels.bucket_decoder` has located. Out:
+buffers of a valid Arrow array: UTF-8, decimals within their precision, times within a day.
+
+Memory: every buffer is in the arena of the calling thread, and is charged to the row group's memory
+budget before it is allocated. Nothing points back into the file's bytes.
+
+Safety: the located parts lie inside the block, and fixed-width data is as long as ``non_null``
+values make it. What only the values tell (lengths of strings, dictionary indices) is checked here,
+before it is used as an offset. ``non_null`` was counted from the bitmap, so that a loop over rows
+meets exactly so many values.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t, uint8_t
@@ -39,6 +47,7 @@ cdef int set_validity(
         array.buffers[0] = shared_zeros(arena, size, budget)
         return 0
     validity = arena_reserve(arena, size, budget)
+    # The bitmap was located with exactly this size.
     for i in range(size):
         validity[i] = ~column.bitmap[i]
     if column.rows & 7:
@@ -164,6 +173,8 @@ cdef uint8_t* decode_fixed(
                        column.structure)
         bits = index_width(column.entry_count)
         mask = index_mask(bits)
+        # Indices were measured when the column was located, and each is compared with the number of
+        # entries. There is room for a value per row, and no more values than rows.
         for i in range(column.non_null):
             index = index_at(column, i, bits, mask)
             if index >= column.entry_count:
@@ -193,6 +204,7 @@ cdef int decode_bool(
     cdef int width = index_width(column.entry_count)
     cdef uint64_t mask = index_mask(width)
     array.buffers[1] = bits
+    # PLAIN data has a byte for each value that is not null; ``source`` counts those.
     for row in range(column.rows):
         if is_null(column, row):
             continue
@@ -249,6 +261,8 @@ cdef int64_t measure_strings(
     cdef const uint8_t* data = column.data
     cdef int64_t position = 0, row, rows = column.rows
     cdef int32_t total = 0
+    # Each length is read only if it is inside the data; that the last string is too is checked at
+    # the end. The total cannot overflow: it is at most the size, which the caller holds to 31 bits.
     for row in range(rows):
         if position >= size or data[position] >= 0x80:
             return -1
@@ -265,6 +279,8 @@ cdef void copy_strings(
     cdef const uint8_t* source = column.data
     cdef const uint8_t* end = column.end
     cdef int64_t row, rows = column.rows
+    # Offsets are those just measured. copy_string copies a short string as 16 bytes where as many
+    # are left before ``end``; the next string overwrites the excess, or it falls into the slack.
     for row in range(rows):
         copy_string(out + offsets[row], source + offsets[row] + row + 1,
                     <size_t>(offsets[row + 1] - offsets[row]), end)

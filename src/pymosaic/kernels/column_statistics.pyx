@@ -1,5 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Statistics of a column in the row group being written: null count, minimum and maximum."""
+"""Statistics of a column in the row group being written: null count, minimum and maximum.
+
+In: a column of the row group buffer. Out: the bytes of its statistics, as the index stores them.
+
+Memory: the values belong to the buffer and are pointed to while the function runs; the result is a
+bytes object.
+
+Safety: the values are those that :mod:`pymosaic.kernels.row_group_buffer` has serialised, exactly
+``non_null`` of them, each of a known width or behind a well-formed length. Walking that many never
+leaves the buffer.
+"""
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uint8_t
 
@@ -81,6 +91,8 @@ def statistics(RowGroupBuffer rows not None, int64_t position, bint nan_first):
     if not has_statistics(node):
         raise ValueError("the format keeps no statistics for this type")
     with nogil:
+        # ``value`` walks over exactly the values that were serialised; it is not read after the
+        # last.
         for i in range(buffer.non_null):
             length = width if width else serialised_length(value)
             if i == 0:

@@ -1,5 +1,16 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""The columns of many catalogs, united by name; only what differs is handed to Python."""
+"""The columns of many catalogs, united by name; only what differs is handed to Python.
+
+In: catalogs, one after the other. Out: arrays of positions: what is new, what differs, and which
+catalog describes each column of the union.
+
+Memory: the union keeps the catalogs that describe columns, because its list of names points into
+theirs. The list is its own.
+
+Safety: names come from catalogs, whose offsets were checked when they were made. Both lists are
+sorted, so that one walk over each is enough and neither index passes its end. Positions that come
+from Python are compared with the number of columns.
+"""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
@@ -132,6 +143,8 @@ cdef class ColumnUnion:
             name = catalog.names_blob.data + catalog.name_offsets[position]
             length = catalog.name_offsets[position + 1] - catalog.name_offsets[position]
             order = 1
+            # ``i`` never goes back: names of the catalog come in rank order. known[i] is read below
+            # only if the loop has ended at a name that is equal.
             while i < self.num_columns:
                 order = compare_bytes(self.known[i].name, self.known[i].length, name, length)
                 if order >= 0:

@@ -1,6 +1,8 @@
 # cython: language_level=3
 """A file descriptor with an owner from the moment it is there.
 
+In: a descriptor that was just opened. Out: an object that closes it, once.
+
 Python runs signal handlers between its instructions. A ``KeyboardInterrupt`` between the return of
 ``os.open`` and the assignment, or at the first line of ``__del__``, loses a descriptor for good;
 compiled code has no such moments.

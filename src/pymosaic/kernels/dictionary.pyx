@@ -1,8 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Dictionary tracking: the distinct values of one column in order of first appearance.
 
-Whether a dictionary is smaller than PLAIN is decided exactly as the format says; tracking ends as
-soon as it cannot be.
+In: a column of the row group buffer. Out: in a ``Scratch``, where the distinct values are and the
+index of each value; then those indices, bit-packed. Whether a dictionary is smaller than PLAIN is
+decided exactly as the format says; tracking ends as soon as it cannot be.
+
+Memory: the scratch belongs to the caller, who uses it for many columns and frees it with
+``free_scratch``. Entries point into the column's values, which must stay where they are.
+
+Safety: the values are our own, serialised before, so lengths are right. The hash table has a power
+of two of slots and is enlarged once more than half of them are taken: a search always ends.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uint8_t
@@ -122,6 +129,8 @@ cdef int64_t track(
             place = key
         position += length
         place &= <uint64_t>(scratch.num_slots - 1)
+        # ``place`` is masked to the table, and at least half of the slots are empty. ``slot`` is
+        # the number of an entry that exists, because slots hold nothing else.
         while True:
             slot = scratch.slots[place]
             if slot == 0:
@@ -161,6 +170,8 @@ cdef int pack_indices(
     cdef int filled = 0
     cdef int64_t i
     reserve(out, (count * width + 7) // 8 + 8)
+    # Fewer than 8 bits wait at the start of a turn and 32 at most are added: 64 hold them. All
+    # turns together write (count * width + 7) // 8 bytes, which are reserved.
     for i in range(count):
         bits |= <uint64_t>indices[i] << filled
         filled += width

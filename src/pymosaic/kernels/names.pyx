@@ -1,8 +1,18 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """How column names are written: front coding, with byte pair encoding where that is smaller.
 
-Training is exact (the same names always give the same rules, those of the reference), but counts
-pairs once: a merge then changes the counts around the places that it replaced.
+In: the names of a catalog, sorted. Out: ``EncodedNames``, from which
+:mod:`pymosaic.kernels.schema_content` writes the names: their symbols, and how many of them each
+shares with the name before. Training is exact (the same names always give the same rules, those of
+the reference), but counts pairs once: a merge then changes the counts around the places that it
+replaced.
+
+Memory: ``EncodedNames`` owns its arrays, among them a copy of the names in which pairs are
+replaced. Without byte pairs it points into the catalog, which it keeps alive.
+
+Safety: the names are the catalog's own, of which every length is known. A merge makes a name
+shorter and never longer, so that it is done in place. There is a count for each of the 65,536 pairs
+that two bytes can make.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
@@ -40,6 +50,8 @@ cdef int64_t front_code(EncodedNames names, const uint8_t* blob) noexcept nogil:
         length = names.lengths[column]
         longest = length if length < previous_length else previous_length
         common = 0
+        # ``longest`` is the length of the shorter name. That of the first is 0: ``previous`` is not
+        # read.
         while common < longest and name[common] == previous[common]:
             common += 1
         names.shared[column] = common
@@ -71,6 +83,8 @@ cdef int64_t merge_pair(
     token added. Two neighbouring places share the pair between them, so each adds its left one.
     """
     cdef int64_t source = first, target = first, last_end = -1
+    # target <= source throughout, so nothing is overwritten before it is read. Reads at source + 2
+    # and source + 3 are behind checks against the length.
     while source < length:
         if source + 1 == length or name[source] != left or name[source + 1] != right:
             name[target] = name[source]
@@ -99,6 +113,8 @@ cdef inline int64_t find_pair(
 ) noexcept nogil:
     cdef const uint8_t* place = name
     cdef const uint8_t* last = name + length - 1
+    # ``last`` is the last symbol, and the search ends before it: place[1] is always inside the
+    # name.
     while place < last:
         place = <const uint8_t*>memchr(place, left, <size_t>(last - place))
         if place == NULL:

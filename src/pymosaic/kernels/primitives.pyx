@@ -1,5 +1,16 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Errors and the slow paths of the byte cursor."""
+"""What all kernels stand on: errors, the cursor over file bytes, vectors that grow.
+
+In: bytes of a file behind a ``Cursor`` (data, size, position). Out: numbers, and errors that name
+the structure and the offset.
+
+Memory: a cursor owns nothing; whoever made it keeps the bytes alive. A ``ByteVector`` owns its
+memory until ``free_vector``.
+
+Safety: every read of the cursor compares its position with its size first, so that ``0 <= position
+<= size`` always holds. Sizes are multiplied by ``checked_size``, which refuses what would overflow.
+Functions that write without a check say in their docstring how much room they need.
+"""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
@@ -42,6 +53,8 @@ cdef int read_varint_slow(Cursor* cursor, uint32_t* out) except -1 nogil:
     cdef int64_t start = cursor.position
     cdef int shift = 0
     cdef uint8_t byte
+    # Each turn reads one byte, after a check that it is there, and the shift is bounded: five
+    # turns.
     while True:
         if cursor.position >= cursor.size:
             return corrupt(cursor.structure, start, b"the data ends inside a varint")
@@ -124,6 +137,7 @@ cdef int append_varint(ByteVector* vector, uint32_t value) except -1 nogil:
 cdef int append_zigzag(ByteVector* vector, int64_t value) except -1 nogil:
     cdef uint64_t rest = (<uint64_t>value << 1) ^ <uint64_t>(value >> 63)
     reserve(vector, 10)
+    # 64 bits make at most the ten bytes that were reserved.
     while rest >= 0x80:
         vector.data[vector.size] = <uint8_t>(rest | 0x80)
         vector.size += 1

@@ -1,9 +1,19 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """The rows of the row group being written: each physical column's values, serialised.
 
-Batches are copied in as they come, so the caller may reuse its memory, and nulls take a bit, not
-the width of their type. Encodings are chosen later, over the whole row group
+In: Arrow arrays through the C data interface, and the ``ArrowSource`` of their schema. Out: for
+each physical column its non-null values in their stored form, back to back, and a bit per row once
+there is a null. Encodings are chosen later, over the whole row group
 (:mod:`pymosaic.kernels.bucket_encoder`).
+
+Memory: the buffer owns all of it, and copies batches in as they come: the caller may reuse its
+memory afterwards. Threads may append different columns at the same time, since each column has
+vectors of its own; the total is counted atomically.
+
+Safety: Arrow has validated the arrays (buffers as long as the length says, the last offset inside
+the data), but not each offset: those, indices, view positions and list lengths are compared with
+what was validated before a value is read. Room is reserved before a loop that writes without
+checks.
 """
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
@@ -241,6 +251,8 @@ cdef class RowGroupBuffer:
             return self.append_millis_struct(node, array, validity, base, count, valid)
         values = <const uint8_t*>array.buffers[1]
         reserve(data, checked_size(valid, width if width else 17))
+        # Writes ``valid`` values, for which room is reserved: of their width, or a length and 16
+        # bytes for a decimal. append_range has checked that the rows are inside the array.
         for i in range(count):
             row = base + i
             if validity != NULL and not bit_at(validity, row):
@@ -428,6 +440,9 @@ cdef class RowGroupBuffer:
                 total + varint_length(<uint32_t>longest) * count + COPY_SLACK)
         out = buffer.data.data + buffer.data.size
         end = values + offsets[count]
+        # The pass above has seen that no length is negative, so that all strings lie between the
+        # first offset and the last. There is room for all bytes, for a varint of the longest before
+        # each, and for what copy_string writes beyond a string.
         for i in range(count):
             if validity != NULL and not bit_at(validity, base + i):
                 continue
@@ -486,6 +501,8 @@ cdef class RowGroupBuffer:
         cdef ColumnBuffer* buffer = &self.buffers[node]
         cdef int64_t i, row, start, length, run_start = 0, run_length = 0
         reserve(&buffer.data, checked_size(valid, 4))
+        # Room for ``valid`` lengths is reserved. Each list is compared with the number of elements
+        # that its child has before any of them is appended.
         for i in range(count):
             row = base + i
             if validity != NULL and not bit_at(validity, row):

@@ -1,6 +1,17 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """The row group index: bytes -> flat arrays. The byte table is in
-:mod:`pymosaic.format.row_group_index`."""
+:mod:`pymosaic.format.row_group_index`.
+
+In: the bytes of the index and the catalog. Out: a ``RowGroupIndex`` that answers for places of
+buckets, sizes and statistics; or the same bytes with all buckets moved.
+
+Memory: the index owns its arrays, and keeps a reference to the bytes, into which statistics point.
+Both are in proportion to the bytes of the index, whatever counts it declares: entries are added one
+at a time, as they are read.
+
+Safety: all bytes are read through the cursor. Row groups, buckets and columns that come from Python
+are compared with the counts first. Starts of row groups have one entry more than row groups.
+"""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, qsort, realloc
@@ -125,6 +136,8 @@ cdef class RowGroupIndex:
         cdef int64_t index = self.check(row_group), low, high, middle
         low = self.entry_starts[index]
         high = self.entry_starts[index + 1]
+        # Entries are in ascending order within a row group (sorted when it was read, if need be),
+        # and ``low`` may end up behind the last one, which is checked before it is read.
         while low < high:
             middle = (low + high) >> 1
             if self.entries[middle].bucket < bucket:
@@ -169,6 +182,8 @@ cdef class RowGroupIndex:
         for index in range(self.num_row_groups):
             read_varint(&cursor, &number)
             read_varint(&cursor, &count)
+            # The bytes were parsed before, but are read through the cursor all the same. ``place``
+            # is behind ``need``, and ``out`` is as long as the data.
             for i in range(count):
                 read_varint(&cursor, &number)
                 need(&cursor, 8)
@@ -263,6 +278,7 @@ cdef class RowGroupIndex:
         read_varint(cursor, &count)
         if count > catalog.num_buckets:
             return corrupt(STRUCTURE, start, b"a row group has more buckets than the file")
+        # A forged count ends at the end of the bytes: every entry takes at least eleven.
         for i in range(count):
             entry = self.add_entry()
             start = cursor.position

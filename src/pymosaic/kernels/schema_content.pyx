@@ -1,6 +1,17 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """The content of the schema block: bytes <-> Catalog. The byte table is in
-:mod:`pymosaic.format.schema_block`."""
+:mod:`pymosaic.format.schema_block`.
+
+In: decompressed bytes of a file and its limits, or a catalog. Out: a catalog, or bytes.
+
+Memory: names, texts and nodes are copied into the catalog, which owns them. The tables for
+expanding names are freed when parsing ends, however it ends. The bytes are not needed afterwards.
+
+Safety: all bytes are read through the cursor. The number of columns is compared with the bytes that
+are left before it sizes an array. Lengths of names are added up, and held to the limits, before
+room is made for them and anything is copied. Types nest as deep as ``Limits.max_nesting_depth``
+allows, which bounds the recursion.
+"""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
@@ -102,6 +113,8 @@ cdef int append_expanded(
     ends = <int64_t*>expander.ends.data
     prefix = ends[shared - 1] if shared else 0
     length = prefix
+    # ``ends`` has room for shared + size entries, and the caller knows that ``size`` bytes are
+    # there and that the name before has ``shared`` symbols.
     for i in range(size):
         if suffix[i] >= 0x80 + expander.num_rules:
             return corrupt(STRUCTURE, offset, b"a name has a BPE token without a rule")
@@ -112,6 +125,9 @@ cdef int append_expanded(
     check_names_size(start + length, offset, max_names)
     catalog.reserve_names(length)
     copy_bytes(blob.data + start, blob.data + expander.previous_start, <size_t>prefix)
+    # Each symbol is written where the one before ends, and the last ends at ``length``, for which
+    # there is room. The name before may move with the blob: it is found by its offset, not by a
+    # pointer.
     for i in range(size):
         expand_symbol(expander, suffix[i], blob.data + start
                       + (ends[shared + i - 1] if shared + i else 0))
@@ -276,6 +292,8 @@ cdef int read_order(Catalog catalog, Cursor* cursor) except -1 nogil:
     if seen == NULL:
         return out_of_memory()
     try:
+        # ``position`` stays in 0..count - 1, and ``seen`` makes sure that each occurs once: what
+        # comes out is a permutation, which other kernels rely on.
         for column in range(count):
             read_zigzag(cursor, &delta)
             if delta < -count or delta > count or not 0 <= position + delta < count:

@@ -6,6 +6,11 @@ packed values. *Out of line*: groups of 1,024 values of one packed width; a tail
 where that is smaller than the plain values, else it is plain.
 
 Outputs must start at a multiple of 8 bytes.
+
+In and out: arrays of the caller, who owns all memory. Safety: before a group is unpacked, its
+packed bytes are compared with the size of the chunk and its values with the room that is left; a
+group that is not full is unpacked into a spare one on the stack. Starts and sizes are those of
+chunks that were found inside ``data``.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t

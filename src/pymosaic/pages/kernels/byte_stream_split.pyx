@@ -1,5 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Byte-stream split: all first bytes of a chunk's values, then all second bytes, and so on."""
+"""Byte-stream split: all first bytes of a chunk's values, then all second bytes, and so on.
+
+In and out: arrays of the caller, who owns all memory. Safety: nothing is checked in the loops. The
+caller has compared the size of each chunk with its number of values times their width, and has made
+``out`` as large as all of them.
+"""
 
 from libc.stdint cimport int64_t, uint8_t
 

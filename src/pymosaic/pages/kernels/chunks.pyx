@@ -1,5 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""The chunks of a mini-block page: where their buffers are, and their bytes in one piece."""
+"""The chunks of a mini-block page: where their buffers are, and their bytes in one piece.
+
+In and out: arrays of the caller, who owns all memory. Safety: ``locate_buffers`` compares the
+header of a chunk, and each buffer, with the bytes of the chunk. The other functions copy ranges
+that were found so, into an ``out`` that the caller made as large as their sum.
+"""
 
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy, memset

@@ -1,5 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""FSST: strings in which pieces of up to 8 bytes became one byte; byte 255 escapes the next one."""
+"""FSST: strings in which pieces of up to 8 bytes became one byte; byte 255 escapes the next one.
+
+In and out: arrays of the caller, who owns all memory; tables for training are freed when it ends.
+Safety: a code makes at most 8 bytes, all of which are written at once, so that ``out`` with 8 bytes
+for each byte of the data, and 8 more, is never left. Offsets were checked before. Loads of 8 bytes
+are shortened at the end of the data.
+"""
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, qsort

@@ -2,6 +2,10 @@
 """Full-zip pages: each item is a control word, for variable width a length, and its bytes.
 
 The control word is ``repetition << bits_def | definition`` in 0, 1, 2 or 4 bytes.
+
+In and out: arrays of the caller, who owns all memory. Safety: each part of an item is compared with
+the bytes that are left before it is read, and the number of items with the room for levels. Values
+are never larger than the data that they come from, which is how large the caller made their array.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t

@@ -4,6 +4,11 @@
 Layers are given from the outermost to the innermost, which holds the values. A definition level
 names the layer at which an item ends (null, or for lists empty); a repetition level names the layer
 at which it starts. Bitmaps are Arrow's: least significant bit first, set where valid.
+
+In and out: arrays of the caller, who owns all memory. Safety: counters rise by at most one per
+level, and every bitmap and list of offsets has room for as many entries as there are levels, and
+one more. Levels are compared with the highest that a layer has: while they are read, or, in the
+loops without branches, at their end, where a level is not used as an index.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t

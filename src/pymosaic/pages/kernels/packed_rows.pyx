@@ -1,5 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Rows of structs whose fields have any width: one field at a time."""
+"""Rows of structs whose fields have any width: one field at a time.
+
+In and out: arrays of the caller, who owns all memory. Safety: every field, and the length of one of
+variable width, is compared with the end of its row before it is read; ``split_field`` relies on
+``measure_rows`` for the latter. Offsets of rows were checked to rise and to end inside the data.
+"""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy

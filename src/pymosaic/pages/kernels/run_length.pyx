@@ -1,5 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Runs: values of fixed width, and a byte for the length of each."""
+"""Runs: values of fixed width, and a byte for the length of each.
+
+In and out: arrays of the caller, who owns all memory. Safety: the count of a chunk is compared with
+the room that is left, and runs are cut to the count, so that no run leaves ``out``. The caller has
+found values and lengths for as many runs as a chunk has.
+"""
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset

@@ -1,5 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Values of variable width in chunks: offsets from the chunk's start, then bytes."""
+"""Values of variable width in chunks: offsets from the chunk's start, then bytes.
+
+In and out: arrays of the caller, who owns all memory. Safety: ``measure_values`` compares the first
+and the last offset of a chunk with its size, and ``join_values`` refuses offsets that go down: all
+others lie between those two, and the bytes of a chunk are copied at once.
+"""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
