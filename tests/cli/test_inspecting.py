@@ -43,7 +43,7 @@ def test_schema_of_many_files_is_that_of_the_table_they_make(run, files):
     assert found["num_rows"] == 4
 
 
-@pytest.mark.parametrize("pattern", [["sensor_0001?"], ["sensor_00010,sensor_0001[1-9]"]])
+@pytest.mark.parametrize("pattern", [["sensor_0001*"], ["sensor_00010,sensor_0001*"]])
 def test_columns_take_names_and_globs(run, files, pattern):
     lines = run("schema", files / "wide.mosaic", "-c", *pattern).lines()
     assert [line["name"] for line in lines] == [f"sensor_{number:05}" for number in range(10, 20)]

@@ -21,6 +21,8 @@ from hypothesis import strategies as st
 
 from pymosaic.arrow.statistics import ColumnStatistics
 from pymosaic.errors import ColumnNotFoundError, InvalidOptionError
+from pymosaic.filters.literals import plain
+from pymosaic.filters.residual import residual_filter
 from pymosaic.filters.row_filter import Filter
 from pymosaic.filters.tuples import parse_filters
 
@@ -398,7 +400,7 @@ def test_a_literal_that_cannot_be_compared_is_refused_early(
         f"filters: column 'x' has type {arrow_type} and must be compared with "
     )
     assert wanted in message
-    assert message.endswith(f"got {literal!r}")
+    assert message.endswith(f"got {plain(literal)!r}")
 
 
 @pytest.mark.parametrize(
@@ -850,3 +852,27 @@ def test_every_small_float_column_agrees_with_three_valued_logic() -> None:
             columns = {"a": Column(kind, [], list(raw))}
             for name, literal in tests:
                 check(columns, [[Condition("a", name, literal, literal)]], num_rows, {"a"})
+
+
+BEYOND_PYTHON = [
+    pa.scalar(-5_000_000, pa.date32()),
+    pa.scalar(-(2**31), pa.date32()),
+    pa.scalar(2**62, pa.timestamp("us")),
+    pa.scalar(-(2**62), pa.timestamp("ms", "UTC")),
+]
+
+
+@pytest.mark.parametrize("literal", BEYOND_PYTHON, ids=lambda value: f"{value.type} {value.value}")
+def test_literals_that_python_cannot_hold_are_compared_shown_and_refused(
+    literal: pa.Scalar,
+) -> None:
+    row_filter = parse_filters([("x", "==", literal)])
+    assert row_filter is not None
+    batch = pa.record_batch({"x": pa.array([0, literal.value], literal.type)})
+    assert row_filter.mask(batch).to_pylist() == [False, True]
+    assert str(row_filter).startswith("x == '")
+    with pytest.raises(InvalidOptionError, match="has type int8"):
+        row_filter.validate({"x": pa.int8()})
+    assert residual_filter(row_filter, {"x": literal}) == (True, None)
+    null = pa.scalar(None, literal.type)
+    assert residual_filter(row_filter, {"x": null}) == (False, None)

@@ -163,7 +163,8 @@ def _translate(node: _Node, schema: pa.Schema, negated: bool) -> Condition:
             return compare(node.name, "==", [not negated], pa.bool_())
         return UNKNOWN
     if not isinstance(node, _Call):
-        return EVERYTHING if node.as_py() is (not negated) else UNKNOWN
+        is_true = isinstance(node, pa.BooleanScalar) and node.as_py() is (not negated)
+        return EVERYTHING if is_true else UNKNOWN
     match node.function, node.arguments:
         case ("and_kleene" | "and" | "or_kleene" | "or") as name, parts:
             translated = tuple(_translate(part, schema, negated) for part in parts)

@@ -29,6 +29,7 @@ __all__ = [
     "key_range",
     "key_type",
     "locate",
+    "plain",
     "wanted_literal",
 ]
 
@@ -95,6 +96,24 @@ def is_null(value: Any) -> bool:
         return bool(np.isnat(value))
     # pandas may not be installed, so its two nulls are recognised by type name.
     return type(value).__name__ in ("NAType", "NaTType")
+
+
+def plain(value: Any) -> Any:
+    """Return a literal as messages show it: of an Arrow scalar its value.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pymosaic.filters.literals import plain
+    >>> plain(pa.scalar(5)), plain(pa.scalar(-5_000_000, pa.date32()))
+    (5, '-11720-06-19')
+    """
+    if not isinstance(value, pa.Scalar):
+        return value
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):  # dates and times that Python's own cannot hold
+        return value.cast(pa.string()).as_py()
 
 
 def key_type(arrow_type: pa.DataType) -> pa.DataType | None:

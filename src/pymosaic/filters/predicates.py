@@ -32,6 +32,7 @@ from pymosaic.filters.literals import (
     key_range,
     key_type,
     locate,
+    plain,
     wanted_literal,
 )
 from pymosaic.filters.operators import NULL_TESTS, SET_TESTS, complement, negation
@@ -137,7 +138,7 @@ class Predicate:
         if place is None:
             raise InvalidOptionError(
                 f"filters: column {self.column!r} has type {arrow_type} and must be compared with "
-                f"{wanted_literal(arrow_type)}, got {value!r}"
+                f"{wanted_literal(arrow_type)}, got {plain(value)!r}"
             )
         return place
 
@@ -181,8 +182,7 @@ class Predicate:
     def __str__(self) -> str:
         if self.operator in NULL_TESTS:
             return f"{self.column} {self.operator}"
-        plain = [v.as_py() if isinstance(v, pa.Scalar) else v for v in self.values]
-        values = reprlib.repr([*plain, *([None] if self.has_null else [])])
+        values = reprlib.repr([*map(plain, self.values), *([None] if self.has_null else [])])
         if self.operator not in SET_TESTS:
             values = values[1:-1]
         return f"{self.column} {self.operator} {values}"

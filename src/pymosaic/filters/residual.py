@@ -42,5 +42,5 @@ def residual_filter(
 
 
 def _passes(predicate: Predicate, constant: pa.Scalar) -> bool:
-    verdict = predicate.mask(pa.array([constant.as_py()], constant.type))[0]
+    verdict = predicate.mask(pa.repeat(constant, 1))[0]
     return verdict.as_py() is True
