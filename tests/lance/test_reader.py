@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import lance
 import numpy as np
@@ -240,3 +241,58 @@ def test_the_data_files_of_a_dataset_are_read(tmp_path: Path) -> None:
     (path,) = (tmp_path / "some.lance" / "data").glob("*.lance")
     with LanceFile(path) as file:
         assert file.read().equals(TABLE)
+
+
+NESTED = pa.table(
+    {
+        "p": pa.array([{"x": i, "y": str(i), "q": {"a": [i], "b": -i}} for i in range(300)]),
+        "l": pa.array([[{"a": i, "b": None}] * (i % 3) for i in range(300)],
+                      pa.list_(pa.struct([("a", pa.int32()), ("b", pa.string())]))),
+        "n": pa.array(range(300)),
+    }
+)  # fmt: skip
+
+
+def kept(value: Any, *names: str) -> Any:
+    return {name: value[name] for name in names}
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (["p.x"], {"p": [kept(p, "x") for p in NESTED["p"].to_pylist()]}),
+        (["p.y", "n", "p.x"], {"p": [kept(p, "x", "y") for p in NESTED["p"].to_pylist()],
+                               "n": list(range(300))}),
+        (["p.q"], {"p": [kept(p, "q") for p in NESTED["p"].to_pylist()]}),
+        (["p.q.a"], {"p": [{"q": kept(p["q"], "a")} for p in NESTED["p"].to_pylist()]}),
+        (["l.item.a"], {"l": [[kept(e, "a") for e in row] for row in NESTED["l"].to_pylist()]}),
+        (["p.x", "p"], {"p": NESTED["p"].to_pylist()}),
+    ],
+)  # fmt: skip
+def test_parts_of_structs_are_read_alone(
+    columns: list[str], expected: dict[str, list[Any]]
+) -> None:
+    with LanceFile(written(NESTED, page_bytes=2000)) as file:
+        assert file.read(columns).to_pydict() == expected
+        assert file.read(columns).column_names == list(expected)
+        rows = [7, 299, 0]
+        taken = {name: [values[row] for row in rows] for name, values in expected.items()}
+        assert file.take(rows, columns).to_pydict() == taken
+        batches = pa.Table.from_batches(list(file.iter_batches(64, columns)))
+        assert batches.to_pydict() == expected
+
+
+def test_the_other_leaves_of_a_struct_are_not_read() -> None:
+    source = RecordingSource(written(NESTED))
+    file = LanceFile(source)
+    places = [file.pages("p", leaf)[0].buffer_offsets[1] for leaf in range(len(file.leaves("p")))]
+    source.reads.clear()
+    file.read(["p.y"])
+    starts = {offset for offset, _ in source.reads}
+    assert [place in starts for place in places] == [False, True, False, False]
+
+
+@pytest.mark.parametrize("name", ["p.z", "p.", "q.x", "n.x", ".x", 5])
+def test_paths_that_lead_nowhere_are_refused(name: Any) -> None:
+    with LanceFile(written(NESTED)) as file, pytest.raises(pymosaic.ColumnNotFoundError):
+        file.read([name])

@@ -56,7 +56,7 @@ class FileSchema:
         self._places = np.empty((count, 2), np.int64)
         ids, flags = np.empty((count, 2), np.int32), np.empty(count, np.uint8)
         self._names, self._types, metadata = read_fields(data, self._places, ids, flags)
-        self._metadata = {key.encode(): value for key, value in metadata} or None
+        self.metadata = {key.encode(): value for key, value in metadata} or None
         self._check_names(flags, limits)
         self._parents = _find_parents(ids)
         leaves = np.empty(count, np.int64)
@@ -94,12 +94,9 @@ class FileSchema:
     def whole(self) -> pa.Schema:
         """All fields."""
         if self._whole is None:
-            self._whole = self.of(range(len(self._tops)))
+            fields = [self.field(number) for number in range(len(self._tops))]
+            self._whole = pa.schema(fields, self.metadata)
         return self._whole
-
-    def of(self, numbers: Any) -> pa.Schema:
-        """The schema of some top-level fields."""
-        return pa.schema([self.field(number) for number in numbers], self._metadata)
 
     def _check_names(self, flags: npt.NDArray[np.uint8], limits: Limits) -> None:
         longest = max(map(len, self._names), default=0)

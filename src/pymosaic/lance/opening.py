@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
@@ -16,7 +17,7 @@ from pymosaic.lance.container import FOOTER_BYTES, FileDescriptorContent, Footer
 from pymosaic.lance.file_schema import FileSchema
 from pymosaic.lance.schema import is_single_column
 from pymosaic.limits import Limits
-from pymosaic.pages.nesting import FieldNode, LeafPath, build_node, leaf_paths
+from pymosaic.pages.nesting import FieldNode, LeafPath, build_node, leaf_paths, prune
 from pymosaic.pages.protobuf import parse
 
 __all__ = ["FieldColumns", "FileParts", "open_parts"]
@@ -24,11 +25,16 @@ __all__ = ["FieldColumns", "FileParts", "open_parts"]
 
 @dataclass(frozen=True, slots=True)
 class FieldColumns:
-    """A top-level field, the paths to its leaves, and the number of its first column."""
+    """A top-level field, or a part of one: the paths to its leaves, and their columns."""
 
     node: FieldNode
     paths: list[LeafPath]
-    first_column: int
+    columns: Sequence[int]
+
+    def part(self, leaves: Collection[int]) -> FieldColumns:
+        """The same field with only some of its leaves."""
+        node, numbers = prune(self.node, leaves)
+        return FieldColumns(node, leaf_paths(node), [self.columns[leaf] for leaf in numbers])
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +55,14 @@ class FileParts:
         found = self._fields.get(number)
         if found is None:
             node = build_node(self.schema.field(number), is_single_column)
-            found = FieldColumns(node, leaf_paths(node), self.schema.first_leaf(number))
+            first = self.schema.first_leaf(number)
+            found = FieldColumns(node, leaf_paths(node), range(first, first + node.num_leaves))
             self._fields[number] = found
         return found
 
     def pages(self, columns: FieldColumns, leaf: int) -> ColumnPages:
         """Pages of one leaf of a field."""
-        column = columns.first_column + leaf
+        column = columns.columns[leaf]
         pages = self._columns.get(column)
         if pages is None:
             position, size = self._places[column].tolist()

@@ -20,7 +20,7 @@ from pymosaic.closing import Closing
 from pymosaic.errors import ColumnNotFoundError, InvalidOptionError, located
 from pymosaic.io import SourceLike, open_source
 from pymosaic.lance.columns import LancePage
-from pymosaic.lance.opening import FileParts, open_parts
+from pymosaic.lance.opening import FieldColumns, FileParts, open_parts
 from pymosaic.lance.readings import (
     LeafCursor,
     Reading,
@@ -128,7 +128,7 @@ class LanceFile(Closing):
         >>> LanceFile("points.lance").leaves("point")
         ['point.x', 'point.y']
         """
-        return leaf_names(self._parts.field(self._resolve([column])[0]).node)
+        return leaf_names(self._top_level(column).node)
 
     def pages(self, column: str, leaf: int = 0) -> tuple[LancePage, ...]:
         """Pages of a column: rows, layout and tree of encodings, buffers.
@@ -148,7 +148,7 @@ class LanceFile(Closing):
         >>> LanceFile("n.lance").pages("n")[0].layout.value_compression
         InlineBitpacking(uncompressed_bits_per_value=64, values=None)
         """
-        field = self._parts.field(self._resolve([column])[0])
+        field = self._top_level(column)
         if not 0 <= leaf < len(field.paths):
             raise InvalidOptionError(f"leaf must be from 0 to {len(field.paths) - 1}, got {leaf!r}")
         with located(self._source.name):
@@ -160,7 +160,8 @@ class LanceFile(Closing):
         Parameters
         ----------
         columns : list of str, optional
-            Top-level names in the order wanted; all by default.
+            Names in the order wanted, of top-level columns or of what is inside them, as
+            :meth:`leaves` has them (``point.x``, or ``point`` for all of it); all by default.
 
         Returns
         -------
@@ -173,13 +174,13 @@ class LanceFile(Closing):
             memory = Memory.of_table(parts.limits)
             readings = [
                 read_whole(page, path, parts.limits, memory)
-                for field in (parts.field(number) for number in wanted)
+                for field in wanted
                 for leaf, path in enumerate(field.paths)
                 for page in parts.pages(field, leaf).pages
             ]
             arrays = iter(run_readings(readings, self._source))
             merged = []
-            for field in (parts.field(number) for number in wanted):
+            for field in wanted:
                 leaves = [
                     [next(arrays) for _ in parts.pages(field, leaf).pages]
                     for leaf in range(len(field.paths))
@@ -197,7 +198,7 @@ class LanceFile(Closing):
         rows : sequence of int
             Numbers of rows in the order wanted; they may repeat.
         columns : list of str, optional
-            Top-level names in the order wanted; all by default.
+            Names in the order wanted, as for :meth:`read`; all by default.
 
         Examples
         --------
@@ -217,13 +218,13 @@ class LanceFile(Closing):
         back[order] = np.arange(len(order))
         return take_rows(table, pa.array(back))
 
-    def _take_ascending(self, wanted: list[int], rows: Integers) -> pa.Table:
+    def _take_ascending(self, wanted: list[FieldColumns], rows: Integers) -> pa.Table:
         parts = self._parts
         with located(self._source.name):
             memory = Memory.of_table(parts.limits)
             readings: list[Reading] = []
             counts: list[int] = []
-            for field in (parts.field(number) for number in wanted):
+            for field in wanted:
                 for leaf, path in enumerate(field.paths):
                     column = parts.pages(field, leaf)
                     taken = take_from_column(
@@ -234,7 +235,7 @@ class LanceFile(Closing):
             arrays = iter(run_readings(readings, self._source))
             pieces = iter(counts)
             merged = []
-            for field in (parts.field(number) for number in wanted):
+            for field in wanted:
                 leaves = [
                     concatenate([next(arrays) for _ in range(next(pieces))], path.types[0])
                     for path in field.paths
@@ -265,9 +266,9 @@ class LanceFile(Closing):
         reader = pa.RecordBatchReader.from_batches(self.schema, self.iter_batches())
         return reader.__arrow_c_stream__(requested_schema)
 
-    def _batches(self, wanted: list[int], batch_size: int) -> Iterator[pa.RecordBatch]:
+    def _batches(self, wanted: list[FieldColumns], batch_size: int) -> Iterator[pa.RecordBatch]:
         parts = self._parts
-        fields = [parts.field(number) for number in wanted]
+        fields = wanted
         schema = self._schema_of(wanted)
         with located(self._source.name):
             cursors = [
@@ -304,21 +305,52 @@ class LanceFile(Closing):
         for cursor, array in zip(cursors, arrays, strict=True):
             cursor.array = array
 
-    def _resolve(self, columns: Iterable[str] | None) -> list[int]:
-        if columns is None:
-            return list(range(len(self._parts.schema)))
+    def _top_level(self, name: str) -> FieldColumns:
+        number = self._by_name.get(name)
+        if number is None:
+            raise ColumnNotFoundError(_not_found(name, self._parts.schema.names))
+        with located(self._source.name):
+            return self._parts.field(number)
+
+    def _resolve(self, columns: Iterable[str] | None) -> list[FieldColumns]:
+        parts = self._parts
         if isinstance(columns, str):
             raise InvalidOptionError(
                 f"columns must be a list of names, got the string {columns!r}: "
                 f"write columns=[{columns!r}]"
             )
-        wanted: dict[int, None] = {}
-        for name in columns:
+        # For each top-level field the leaves that are wanted; None for all of them.
+        wanted: dict[int, set[int] | None] = {}
+        for name in parts.schema.names if columns is None else columns:
             number = self._by_name.get(name)
-            if number is None:
-                raise ColumnNotFoundError(_not_found(name, self._parts.schema.names))
-            wanted[number] = None
-        return list(wanted)
+            if number is not None:
+                wanted[number] = None
+                continue
+            number, leaves = self._leaves_below(name)
+            known = wanted.setdefault(number, set())
+            if known is not None:
+                known |= leaves
+        with located(self._source.name):
+            return [
+                parts.field(number) if leaves is None else parts.field(number).part(leaves)
+                for number, leaves in wanted.items()
+            ]
+
+    def _leaves_below(self, path: object) -> tuple[int, set[int]]:
+        """The top-level field that a path such as ``point.x`` leads into, and its leaves there."""
+        top = path.partition(".")[0] if isinstance(path, str) else path
+        number = self._by_name.get(top) if isinstance(top, str) else None
+        if number is not None:
+            with located(self._source.name):
+                names = leaf_names(self._parts.field(number).node)
+            leaves = {
+                leaf
+                for leaf, name in enumerate(names)
+                if name == path or name.startswith(f"{path}.")
+            }
+            if leaves:
+                return number, leaves
+        raise ColumnNotFoundError(_not_found(path, self._parts.schema.names))
 
     def _check_rows(self, rows: Sequence[int] | np.ndarray) -> Integers:
         num_rows = self._parts.num_rows
@@ -334,12 +366,10 @@ class LanceFile(Closing):
             raise InvalidOptionError(f"row {wrong} is not one of the file's {num_rows}")
         return numbers
 
-    def _schema_of(self, wanted: list[int]) -> pa.Schema:
-        if len(wanted) == len(self._parts.schema) and wanted == list(range(len(wanted))):
-            return self._parts.schema.whole()
-        return self._parts.schema.of(wanted)
+    def _schema_of(self, wanted: list[FieldColumns]) -> pa.Schema:
+        return pa.schema([field.node.field for field in wanted], self._parts.schema.metadata)
 
-    def _table(self, wanted: list[int], columns: list[Any], num_rows: int) -> pa.Table:
+    def _table(self, wanted: list[FieldColumns], columns: list[Any], num_rows: int) -> pa.Table:
         schema = self._schema_of(wanted)
         if not wanted:
             return pa.Table.from_batches([_empty_batch(num_rows, schema)])

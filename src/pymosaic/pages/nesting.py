@@ -7,7 +7,7 @@ must agree on lists and nulls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ __all__ = [
     "leaf_paths",
     "merge",
     "nest",
+    "prune",
 ]
 
 
@@ -107,6 +108,37 @@ def leaf_names(node: FieldNode, prefix: str = "") -> list[str]:
     if not node.children:
         return [name]
     return [leaf for child in node.children for leaf in leaf_names(child, f"{name}.")]
+
+
+def prune(node: FieldNode, wanted: Collection[int], first: int = 0) -> tuple[FieldNode, list[int]]:
+    """A field with only some of its leaves, and which those are.
+
+    Parameters
+    ----------
+    node : FieldNode
+        The field.
+    wanted : collection of int
+        Numbers of leaves, of which this field has some. A map is kept whole.
+    first : int
+        The number of the field's first leaf.
+    """
+    leaves = range(first, first + node.num_leaves)
+    if pa.types.is_map(node.field.type) or all(leaf in wanted for leaf in leaves):
+        return node, list(leaves)
+    kept: list[FieldNode] = []
+    numbers: list[int] = []
+    for child in node.children:
+        if any(leaf in wanted for leaf in range(first, first + child.num_leaves)):
+            part, own = prune(child, wanted, first)
+            kept.append(part)
+            numbers += own
+        first += child.num_leaves
+    fields = [child.field for child in kept]
+    if pa.types.is_struct(node.field.type):
+        data_type = pa.struct(fields)
+    else:
+        data_type = _around(node.field.type, fields[0])
+    return FieldNode(node.field.with_type(data_type), tuple(kept), len(numbers)), numbers
 
 
 def _around(data_type: pa.DataType, child: pa.Field) -> pa.DataType:
