@@ -30,9 +30,9 @@ from pymosaic.pages.encodings import (
     variable_packed_struct,
 )
 from pymosaic.pages.encodings.encoded import EncodedChunks
-from pymosaic.pages.encodings.general import Compressor
+from pymosaic.pages.encodings.general import Compressor, decompress
 from pymosaic.pages.flatten import array_to_block
-from pymosaic.pages.messages import Compression, Constant, Dictionary, Encoding
+from pymosaic.pages.messages import Compression, Constant, Dictionary, Encoding, Flat
 
 COUNTS = (1, 2, 3, 1023, 1024, 1025, 5000)
 
@@ -314,3 +314,18 @@ def test_an_encoding_that_is_missing_is_refused() -> None:
     missing: Encoding | None = None
     with pytest.raises(CorruptFileError, match="missing"):
         decoder().chunks(missing, Chunks.single(np.empty(0, np.uint8), 0))
+
+
+@pytest.mark.parametrize("size", [1, 2, 100, 5000])
+def test_a_block_of_lz4_has_all_the_bytes_that_it_claims(size: int) -> None:
+    """What is missing would be memory as it was left by others."""
+    compressor = Compressor(Compression.LZ4)
+    encoding = compressor.describe(Flat(bits_per_value=8))
+    content = bytes(index % 7 for index in range(size))
+    block = compressor.compress(content)
+    memory = Memory(1 << 20, "test")
+    assert decompress(encoding, memoryview(block), memory).tobytes() == content
+    for claimed in (size + 1, size + 9):
+        lie = claimed.to_bytes(4, "little") + block[4:]
+        with pytest.raises(CorruptFileError, match="General"):
+            decompress(encoding, memoryview(lie), memory)

@@ -75,9 +75,25 @@ def _decompress_lz4(content: memoryview, memory: Memory) -> Bytes:
         return np.empty(0, np.uint8)
     memory.charge(size)
     try:
-        return bytes_of(_lz4().decompress(content[4:], decompressed_size=size))
+        plain = bytes_of(_lz4().decompress(content[4:], decompressed_size=size))
     except (OSError, pa.ArrowException) as error:
         raise CorruptFileError(f"lz4: {error}", structure="General") from error
+    corrupt_unless(_is_full(content[4:], size), f"fewer than {size} bytes", "General")
+    return plain
+
+
+def _is_full(block: memoryview, size: int) -> bool:
+    """Whether a block of LZ4 has all of its bytes; one that has fewer fits in one less.
+
+    pyarrow does not tell how many there were, and leaves the rest as it found it.
+    """
+    if size == 1:
+        return bytes(block[:1]) == b"\x10"  # one literal
+    try:
+        _lz4().decompress(block, decompressed_size=size - 1)
+    except (OSError, pa.ArrowException):
+        return True
+    return False
 
 
 def _view(data: Bytes) -> memoryview:
