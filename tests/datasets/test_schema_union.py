@@ -241,9 +241,10 @@ class TestGivenSchema:
 class TestCatalogCache:
     def block(self, *names: str) -> bytes:
         from pymosaic.format import schema_block
+        from pymosaic.kernels import schema_content
 
         catalog = catalog_from_arrow(pa.schema([(name, pa.int8()) for name in names]), 1)
-        return schema_block.emit(catalog, NONE.compressor(1, checksum=False))
+        return schema_block.emit(schema_content.emit(catalog), NONE.compressor(1, checksum=False))
 
     def test_a_block_is_parsed_once(self) -> None:
         cache, limits = CatalogCache(), pymosaic.Limits()

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from pymosaic.file.plan import BucketPlan, Slot, first_range, plan_row_group, wanted_slots
-from pymosaic.format import row_group_index
 from pymosaic.format.bucket import BucketPlace
-from pymosaic.kernels import schema_content
+from pymosaic.kernels import row_group_index, schema_content
 from pymosaic.kernels.bucket_decoder import BucketDecoder
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.row_group_index import RowGroupIndex

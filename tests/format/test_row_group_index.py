@@ -7,8 +7,9 @@ import pyarrow as pa
 import pytest
 
 from pymosaic.format.bucket import BucketPlace
-from pymosaic.format.row_group_index import emit_row_group, parse
+from pymosaic.format.row_group_index import emit_row_group
 from pymosaic.kernels.arrow_source import catalog_from_arrow
+from pymosaic.kernels.row_group_index import parse
 
 
 def test_sizes_of_buckets() -> None:

@@ -10,7 +10,8 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from pymosaic.cli.completion import complete_columns
-from pymosaic.cli.output import Format, open_output
+from pymosaic.cli.output import Format
+from pymosaic.cli.output_formats import open_output
 
 __all__ = [
     "Columns",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -17,15 +17,27 @@ from pymosaic.errors import located
 from pymosaic.file.open_file import FileHead
 from pymosaic.file.statistics import row_group_statistics
 from pymosaic.filters.residual import residual_filter
+from pymosaic.filters.row_filter import Filter
 from pymosaic.kernels.catalog import Catalog
-
-if TYPE_CHECKING:
-    from pymosaic.datasets.scan_task import ScanTask
 
 __all__ = ["BoundFile", "ColumnBinding"]
 
 # Number of bound catalogs and partitions that a scan keeps.
 _REMEMBERED_FILES = 64
+
+
+class _Scanned(Protocol):
+    """What a scan wants, of all files."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+    @property
+    def partition_schema(self) -> pa.Schema: ...
+    @property
+    def row_filter(self) -> Filter | None: ...
+    @property
+    def filter_schema(self) -> pa.Schema: ...
+    def constants(self, partition: Partition, /) -> dict[str, pa.Scalar]: ...
 
 
 class BoundFile:
@@ -43,7 +55,7 @@ class BoundFile:
         The columns of that filter.
     """
 
-    def __init__(self, task: ScanTask, columns: FileColumns, partition: Partition) -> None:
+    def __init__(self, task: _Scanned, columns: FileColumns, partition: Partition) -> None:
         self.columns = columns
         self.any_row, self.row_filter, self.tested = True, None, None
         if task.row_filter is None:
@@ -100,7 +112,7 @@ class BoundFile:
 class ColumnBinding:
     """Binds a scan to files; what files with the same catalog share is computed once."""
 
-    def __init__(self, task: ScanTask) -> None:
+    def __init__(self, task: _Scanned) -> None:
         self._task = task
         names = set(task.partition_schema.names)
         schema = task.schema

@@ -204,7 +204,7 @@ class Scan:
         **options
             Passed to :meth:`pyarrow.Table.to_pandas`.
         """
-        from pymosaic.interop.pandas import table_to_frame
+        from pymosaic.arrow.frames import table_to_frame
 
         return table_to_frame(self.to_table(), index, dtype_backend, **options)
 

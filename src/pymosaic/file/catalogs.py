@@ -14,6 +14,7 @@ from contextlib import suppress
 
 from pymosaic.format import schema_block
 from pymosaic.format.compression import Compression
+from pymosaic.kernels import schema_content
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.limits import Limits
 
@@ -64,7 +65,8 @@ class CatalogCache:
         with self._lock:
             catalog = self._catalogs.get(key)
             if catalog is None:
-                catalog = schema_block.parse(block, compression, limits)
+                content = schema_block.content(block, compression, limits)
+                catalog = schema_content.parse(content, limits)
                 self.parsed += 1
                 self._keep(key, catalog)
         return catalog

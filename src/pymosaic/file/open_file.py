@@ -10,10 +10,10 @@ from pymosaic.errors import located
 from pymosaic.file.catalogs import catalogs
 from pymosaic.file.plan import ByteRange
 from pymosaic.file.tail import Tail, check_buckets, read_tail
-from pymosaic.format import row_group_index
 from pymosaic.format.compression import Compression
 from pymosaic.format.footer import Footer
 from pymosaic.io import Source
+from pymosaic.kernels import row_group_index
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.row_group_index import RowGroupIndex
 from pymosaic.limits import Limits

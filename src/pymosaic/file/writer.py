@@ -25,6 +25,7 @@ from pymosaic.format import bucket as bucket_format
 from pymosaic.format import row_group_index, schema_block
 from pymosaic.format.bucket import BucketPlace, EncodedBucket, starts_of
 from pymosaic.io import SinkLike, open_sink
+from pymosaic.kernels import schema_content
 from pymosaic.kernels.arrow_source import ArrowSource, bind, catalog_from_arrow
 from pymosaic.kernels.batch_size import measure
 from pymosaic.kernels.bucket_encoder import BucketEncoder
@@ -269,7 +270,7 @@ class MosaicWriter(Closing):
             self._flush()
             write_tail(
                 self._sink,
-                schema_block.emit(self._catalog, self._compressor),
+                schema_block.emit(schema_content.emit(self._catalog), self._compressor),
                 bytes(self._index),
                 num_buckets=self._catalog.num_buckets,
                 num_row_groups=self._num_row_groups,

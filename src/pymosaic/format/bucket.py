@@ -48,7 +48,7 @@ slots                     see :mod:`pymosaic.format.page`, back to back
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -56,9 +56,6 @@ import numpy.typing as npt
 from pymosaic.errors import CorruptFileError
 from pymosaic.format.compression import Compression, Compressor
 from pymosaic.format.page import emit_slot
-from pymosaic.kernels.bucket_decoder import BucketDecoder
-from pymosaic.kernels.bucket_encoder import BucketEncoder
-from pymosaic.kernels.catalog import Catalog
 
 __all__ = [
     "BucketPlace",
@@ -74,6 +71,34 @@ __all__ = [
 
 Layout: TypeAlias = Literal["missing", "monolithic", "paged"]
 Numbers: TypeAlias = npt.NDArray[np.int64]
+
+
+class _Columns(Protocol):
+    """What a catalog tells."""
+
+    @property
+    def num_columns(self) -> int: ...
+    @property
+    def num_buckets(self) -> int: ...
+
+
+class _Encoder(Protocol):
+    """What a kernel gives: the parts of a bucket, not yet compressed."""
+
+    def is_paged(self, threshold: int) -> bool: ...
+    def monolithic(self, max_block_bytes: int) -> bytes: ...
+    def num_pages(self) -> int: ...
+    def page(self, index: int, max_block_bytes: int) -> bytes | None: ...
+    def page_header(self) -> bytes: ...
+    def page_bytes(self) -> int: ...
+    def release(self) -> None: ...
+
+
+class _Decoder(Protocol):
+    """What a kernel finds in a directory."""
+
+    def directory_size(self) -> int: ...
+    def load_directory(self, data: memoryview, bucket_size: int, /) -> Numbers: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +132,14 @@ def is_paged(compressed_sizes: Numbers, raw_sizes: Numbers) -> npt.NDArray[np.bo
     return paged
 
 
-def buckets_of(catalog: Catalog, positions: Numbers) -> Numbers:
+def buckets_of(columns: _Columns, positions: Numbers) -> Numbers:
     """The buckets that columns are in."""
-    return positions * catalog.num_buckets // max(1, catalog.num_columns)
+    return positions * columns.num_buckets // max(1, columns.num_columns)
 
 
-def starts_of(catalog: Catalog, buckets: Numbers) -> Numbers:
+def starts_of(columns: _Columns, buckets: Numbers) -> Numbers:
     """The positions at which buckets start; for the bucket after the last, the end."""
-    return -(-buckets * catalog.num_columns // catalog.num_buckets)
+    return -(-buckets * columns.num_columns // columns.num_buckets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +161,7 @@ class EncodedBucket:
     raw_size: int
 
 
-def emit(encoder: BucketEncoder, compressor: Compressor, page_threshold: int) -> EncodedBucket:
+def emit(encoder: _Encoder, compressor: Compressor, page_threshold: int) -> EncodedBucket:
     """The bytes of a bucket, in the layout that its size asks for.
 
     The encoder's part of the row group is freed as soon as it is not needed any more.
@@ -169,7 +194,7 @@ def check_layout(place: BucketPlace, compression: Compression, structure: str) -
 
 
 def parse_directory(
-    decoder: BucketDecoder, data: memoryview, place: BucketPlace, structure: str
+    decoder: _Decoder, data: memoryview, place: BucketPlace, structure: str
 ) -> Numbers:
     """Where the slots of a paged bucket start, counted from its first byte, and where they end.
 

@@ -21,29 +21,21 @@ A bucket that is not listed is missing, as one that is listed with sizes 0 and 0
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from pymosaic.format.bucket import BucketPlace
 from pymosaic.format.varint import encode_varint
-from pymosaic.kernels.catalog import Catalog
-from pymosaic.kernels.row_group_index import RowGroupIndex
-from pymosaic.kernels.row_group_index import parse as _parse
 
-__all__ = ["RowGroupIndex", "bucket_place", "emit_row_group", "parse"]
+__all__ = ["bucket_place", "emit_row_group"]
 
 
-def parse(
-    data: bytes | memoryview, catalog: Catalog, num_row_groups: int, data_end: int
-) -> RowGroupIndex:
-    """Read the whole index; ``data_end`` is where the schema block starts.
+class _Index(Protocol):
+    """What :mod:`pymosaic.kernels.row_group_index` parses."""
 
-    Checked: every count against the bytes left, bucket ids, that buckets lie before the schema
-    block and do not overlap, column positions, null counts, and that no byte is left over.
-    Not checked: the values of statistics, which are decoded when they are asked for.
-    """
-    return _parse(data, catalog, num_row_groups, data_end)
+    def entry(self, row_group: int, bucket: int, /) -> tuple[int, int, int] | None: ...
 
 
-def bucket_place(index: RowGroupIndex, row_group: int, bucket: int) -> BucketPlace:
+def bucket_place(index: _Index, row_group: int, bucket: int) -> BucketPlace:
     """Where a bucket is, stored or not."""
     entry = index.entry(row_group, bucket)
     return BucketPlace(bucket) if entry is None else BucketPlace(bucket, *entry)

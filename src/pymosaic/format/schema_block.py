@@ -27,31 +27,26 @@ of key and value.
 from __future__ import annotations
 
 from pymosaic.format.compression import Compression, Compressor
-from pymosaic.kernels import schema_content
-from pymosaic.kernels.catalog import Catalog
 from pymosaic.limits import Limits
 
-__all__ = ["PREFIX", "content", "emit", "parse"]
+__all__ = ["PREFIX", "content", "emit"]
 
 # Bytes before the block: the length of its content.
 PREFIX = 4
 _STRUCTURE = "schema block"
 
 
-def parse(data: bytes | memoryview, compression: Compression, limits: Limits) -> Catalog:
-    """Read a schema block, prefix included."""
-    return schema_content.parse(content(data, compression, limits), limits)
-
-
 def content(
     data: bytes | memoryview, compression: Compression, limits: Limits
 ) -> bytes | memoryview:
-    """The content of a schema block, which has a prefix."""
+    """The content of a schema block that has its prefix.
+
+    :mod:`pymosaic.kernels.schema_content` makes a catalog of it, and back.
+    """
     declared_size = int.from_bytes(data[:PREFIX], "big")
     return compression.decompress(data[PREFIX:], declared_size, _STRUCTURE, limits)
 
 
-def emit(catalog: Catalog, compressor: Compressor) -> bytes:
-    """The schema block of a catalog, prefix included."""
-    emitted = schema_content.emit(catalog)
-    return len(emitted).to_bytes(PREFIX, "big") + compressor.compress(emitted)
+def emit(content: bytes, compressor: Compressor) -> bytes:
+    """The schema block of a content, prefix included."""
+    return len(content).to_bytes(PREFIX, "big") + compressor.compress(content)

@@ -1,19 +1,12 @@
-"""Reading Mosaic files as pandas DataFrames; :mod:`pymosaic.arrow.input` converts frames to Arrow.
-
-Columns that an unnamed index was written as, such as ``__index_level_0__``, become the index again.
-"""
+"""Reading Mosaic files as pandas DataFrames; :mod:`pymosaic.arrow` converts frames both ways."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from pymosaic.errors import ColumnNotFoundError, InvalidOptionError
+from pymosaic.arrow.frames import table_to_frame
 from pymosaic.keywords import checked_keywords
-from pymosaic.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,59 +15,7 @@ if TYPE_CHECKING:
     from pymosaic.datasets.discovery import DatasetSource
     from pymosaic.limits import Limits
 
-__all__ = ["read_pandas", "table_to_frame"]
-
-_UNNAMED_LEVEL = re.compile(r"__index_level_([0-9]+)__")
-
-
-def table_to_frame(
-    table: pa.Table,
-    index: str | Iterable[str] | None = None,
-    dtype_backend: str | None = None,
-    **options: Any,
-) -> pd.DataFrame:
-    """Convert a table to a frame; see :func:`read_pandas`."""
-    import pandas as pd
-
-    if dtype_backend == "pyarrow":
-        options.setdefault("types_mapper", pd.ArrowDtype)
-    elif dtype_backend == "numpy_nullable":
-        options.setdefault("types_mapper", _nullable_types().get)
-    elif dtype_backend is not None:
-        raise InvalidOptionError(
-            f"dtype_backend must be 'pyarrow', 'numpy_nullable' or None, got {dtype_backend!r}"
-        )
-    levels = [] if index is None else [index] if isinstance(index, str) else list(index)
-    for name in levels:
-        if name not in table.column_names:
-            hint = did_you_mean(str(name), table.column_names)
-            raise ColumnNotFoundError(f"index: no column is named {name!r}{hint}")
-    frame = table.to_pandas(**options)
-    if levels:
-        return frame.set_index(levels)
-    levels = sorted(
-        (name for name in frame.columns if _UNNAMED_LEVEL.fullmatch(str(name))),
-        key=lambda name: int(_UNNAMED_LEVEL.fullmatch(name)[1]),  # type: ignore[index]
-    )
-    if levels:
-        frame = frame.set_index(levels)
-        frame.index.names = [None] * len(levels)
-    return frame
-
-
-def _nullable_types() -> dict[pa.DataType, Any]:
-    import pandas as pd
-
-    return {
-        pa.bool_(): pd.BooleanDtype(),
-        pa.int8(): pd.Int8Dtype(),
-        pa.int16(): pd.Int16Dtype(),
-        pa.int32(): pd.Int32Dtype(),
-        pa.int64(): pd.Int64Dtype(),
-        pa.float32(): pd.Float32Dtype(),
-        pa.float64(): pd.Float64Dtype(),
-        pa.string(): pd.StringDtype(),
-    }
+__all__ = ["read_pandas"]
 
 
 @checked_keywords()

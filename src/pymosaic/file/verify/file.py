@@ -33,10 +33,11 @@ from pymosaic.file.row_group_reader import Selection
 from pymosaic.file.tail import check_size
 from pymosaic.file.verify.bucket import REFUSALS, BucketCheck, BucketReport, Note, Refusal
 from pymosaic.file.verify.index import Statistic, WalkedRowGroup, walk_index
-from pymosaic.format import row_group_index, schema_block
+from pymosaic.format import schema_block
 from pymosaic.format.bucket import BucketPlace, buckets_of
 from pymosaic.format.footer import FOOTER_SIZE, MAGIC, Footer
 from pymosaic.io import Source, SourceLike, open_source
+from pymosaic.kernels import row_group_index
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
