@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
+from pymosaic.datasets.file_columns import FileColumns
+from pymosaic.filters.row_filter import Filter
 from tests.datasets.building import Reads, bucket_range, write_files, write_row_groups
 
 
@@ -290,3 +292,40 @@ class TestWhatIsRead:
         assert dataset.scan(["b"], [("b", "is not null")]).to_table()["b"].to_pylist() == [2]
         assert reads.files == {"2.mosaic"}
         assert dataset.count_rows([("a", "is null"), ("b", "is null")]) == 0
+
+
+def test_columns_are_bound_once_and_each_row_group_is_ruled_out_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        batches = [{"n": [start, start + 1], "x": [0, 0]} for start in (0, 10, 20)]
+        write_row_groups(tmp_path / f"{name}.mosaic", batches, statistics=True)
+    bound: list[object] = []
+    asked: list[object] = []
+    bind, excludes = FileColumns.__init__, Filter.excludes
+
+    def binding(columns: FileColumns, *given: Any) -> None:
+        bound.append(given)
+        bind(columns, *given)
+
+    def excluding(row_filter: Filter, *given: Any) -> bool:
+        asked.append(given)
+        return excludes(row_filter, *given)
+
+    monkeypatch.setattr(FileColumns, "__init__", binding)
+    monkeypatch.setattr(Filter, "excludes", excluding)
+    scan = pymosaic.dataset(str(tmp_path)).scan(columns=["x"], filters=[("n", ">", 15)])
+    assert scan.to_table().num_rows == 4
+    # Both files have one schema: the wanted columns and those of the filter.
+    assert len(bound) == 2
+    assert len(asked) == 6
+
+
+def test_a_task_tests_every_row_of_pieces_that_another_plan_made(tmp_path: Path) -> None:
+    write_row_groups(tmp_path / "k=1" / "a.mosaic", [{"n": [1, 2]}, {"n": [30]}], statistics=True)
+    write_row_groups(tmp_path / "k=2" / "a.mosaic", [{"n": [40]}])
+    dataset = pymosaic.dataset(str(tmp_path))
+    everything = dataset.scan().plan().pieces
+    for filters, rows in (([("n", ">", 1), ("k", "=", 1)], [2, 30]), ([("k", "=", 3)], [])):
+        task = dataset.scan(columns=["n"], filters=filters).task()
+        assert [row for batch in task.read(everything) for row in batch["n"].to_pylist()] == rows

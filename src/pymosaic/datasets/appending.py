@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from pymosaic.datasets.discovery import DataFile
-from pymosaic.datasets.heads import HeadStore
+from pymosaic.datasets.head_store import HeadStore
 from pymosaic.datasets.partitioning import split_partition
 from pymosaic.datasets.schema_union import unite
 from pymosaic.datasets.snapshot import take_snapshot

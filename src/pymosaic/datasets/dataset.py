@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from pymosaic.datasets.arrow_dataset import ArrowDataset
 from pymosaic.datasets.discovery import DataFile, DatasetSource, Discovery, discover
-from pymosaic.datasets.heads import HeadStore
+from pymosaic.datasets.files import DatasetFiles, warn_skipped
+from pymosaic.datasets.head_store import HeadStore
 from pymosaic.datasets.partitioning import partition_schema, typed_partition
 from pymosaic.datasets.scan import Scan
-from pymosaic.datasets.scan_task import ScanTask, warn_skipped
+from pymosaic.datasets.scan_task import ScanTask
 from pymosaic.datasets.schema_union import unite
 from pymosaic.errors import DatasetError, InvalidOptionError
 from pymosaic.file.open_file import FileHead
@@ -72,12 +73,13 @@ class Dataset(ArrowDataset):
         self._partition_schema = partition_schema(
             {file.path: file.partition for file in files}, schema, _kept_types(files)
         )
-        self._files = [
+        typed = (
             replace(
                 file, partition=typed_partition(file.partition, self._partition_schema, file.path)
             )
             for file in files
-        ]
+        )
+        self._files = DatasetFiles(found.base, tuple(typed), self._heads, on_error)
         if schema is None:
             self._schema = self._with_partitions(united)
         else:
@@ -91,7 +93,6 @@ class Dataset(ArrowDataset):
         for attempt in range(_ATTEMPTS):
             found = discover(source, filesystem, hive)
             self._filesystem = found.filesystem
-            self._base = found.base
             self._heads = HeadStore(found.filesystem, self._limits)
             if not with_schema and self._on_error == "raise":
                 break
@@ -146,7 +147,7 @@ class Dataset(ArrowDataset):
     @property
     def files(self) -> tuple[str, ...]:
         """The files, in the order in which they are read."""
-        return tuple(file.path for file in self._files)
+        return tuple(file.path for file in self._files.files)
 
     @property
     def schema(self) -> pa.Schema:
@@ -166,16 +167,12 @@ class Dataset(ArrowDataset):
     @property
     def base(self) -> str:
         """The directory, pattern or file of the dataset."""
-        return self._base
+        return self._files.base
 
     @property
     def num_bytes(self) -> int:
         """The total size of all files, as far as known."""
-        sizes = []
-        for file in self._files:
-            head = self._heads.get(file.path)
-            sizes.append(file.size if head is None else head.size)
-        return sum(size or 0 for size in sizes)
+        return self._files.num_bytes
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.__dict__ | {"_catalog": None},)
@@ -183,7 +180,7 @@ class Dataset(ArrowDataset):
     def __repr__(self) -> str:
         partitions = f", by {', '.join(self.partition_columns)}" if self.partition_columns else ""
         return (
-            f"<pymosaic.Dataset {self._base}: {len(self._files)} files, "
+            f"<pymosaic.Dataset {self.base}: {len(self.files)} files, "
             f"{len(self._schema)} columns{partitions}>"
         )
 
@@ -233,7 +230,7 @@ class Dataset(ArrowDataset):
             self._limits,
             self._on_error,
         )
-        return Scan(self, task, limit)
+        return Scan(self._files, len(self._schema), task, limit)
 
     def _select(self, columns: Iterable[str], option: str) -> pa.Schema:
         if self._catalog is None:
@@ -243,16 +240,6 @@ class Dataset(ArrowDataset):
         place_of[order] = np.arange(len(order))
         positions = resolve_columns(columns, self._catalog, option)
         return pa.schema([self._schema.field(place) for place in place_of[positions].tolist()])
-
-    def _load(self, files: Iterable[DataFile], check: bool) -> Iterator[tuple[DataFile, FileHead]]:
-        """Heads of files; a broken file raises, or is skipped with a warning."""
-        for file, head in self._heads.load(files, check):
-            if isinstance(head, FileHead):
-                yield file, head
-            elif self._on_error == "raise":
-                raise head
-            else:
-                warn_skipped(head, "a file")
 
 
 def _kept_types(files: Iterable[DataFile]) -> dict[str, str]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from pymosaic.datasets.binding import BoundFile, ColumnBinding
 from pymosaic.datasets.discovery import DataFile
+from pymosaic.datasets.files import DatasetFiles
 from pymosaic.datasets.plan import FilePlan, Piece, ScanPlan, Share, make_pieces, plan_file
 from pymosaic.datasets.scan_task import ScanTask
 from pymosaic.errors import InvalidOptionError
@@ -21,8 +22,6 @@ from pymosaic.keywords import checked_keywords
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from pymosaic.datasets.dataset import Dataset
 
 __all__ = ["Scan"]
 
@@ -66,10 +65,14 @@ class Scan:
     [{'n': [3, 4]}]
     """
 
-    def __init__(self, dataset: Dataset, task: ScanTask, limit: int | None) -> None:
-        self._dataset = dataset
+    def __init__(
+        self, files: DatasetFiles, num_columns: int, task: ScanTask, limit: int | None
+    ) -> None:
+        self._files = files
+        self._num_columns = num_columns
         self._task = task
         self._limit = limit
+        self._binding = ColumnBinding(task)
 
     @property
     def schema(self) -> pa.Schema:
@@ -96,12 +99,12 @@ class Scan:
         pieces = tuple(make_pieces(plans, max_piece_bytes))
         return ScanPlan(
             pieces,
-            Share(len(self._dataset.files), len(plans)),
+            Share(len(self._files.files), len(plans)),
             Share(totals.row_groups, sum(len(plan.row_groups) for plan in plans)),
             Share(
                 totals.buckets, sum(item.num_buckets for plan in plans for item in plan.row_groups)
             ),
-            Share(self._dataset.num_bytes, sum(piece.num_bytes for piece in pieces)),
+            Share(self._files.num_bytes, sum(piece.num_bytes for piece in pieces)),
         )
 
     def _bind(self, counts: bool) -> Iterator[tuple[DataFile, FileHead, BoundFile]]:
@@ -109,12 +112,10 @@ class Scan:
 
         Where heads alone decide about rows, they must be those of the files as they are.
         """
-        binding = ColumnBinding(self._task)
-        possible = (
-            file for file in self._dataset._files if binding.partition_passes(file.partition)
-        )
+        binding = self._binding
+        possible = (file for file in self._files.files if binding.partition_passes(file.partition))
         check = counts or self._task.row_filter is not None
-        for file, head in self._dataset._load(possible, check):
+        for file, head in self._files.load(possible, check):
             yield file, head, binding.bind(head, file.partition, file.path)
 
     def _plan_files(self, totals: _Totals | None = None) -> Iterator[FilePlan]:
@@ -163,8 +164,9 @@ class Scan:
             pieces,
             batch_size=batch_size,
             use_threads=use_threads,
-            heads=self._dataset._heads,
+            heads=self._files.heads,
             budget=budget,
+            binding=self._binding,
         ):
             if left is None:
                 yield batch
@@ -227,17 +229,14 @@ class Scan:
                 open_questions.append(Piece(file.path, row_groups, sum(rows), 0, file.partition))
         if open_questions:
             task = replace(self._task, schema=pa.schema([]))
-            batches = task.read(open_questions, heads=self._dataset._heads)
+            batches = task.read(open_questions, heads=self._files.heads)
             count += sum(batch.num_rows for batch in batches)
         return count if self._limit is None else min(count, self._limit)
 
     def explain(self) -> str:
         """Describe what would be read and what is pruned."""
         plan = self.plan()
-        lines = [
-            f"Scan of {len(self.schema)} of {len(self._dataset.schema)} columns "
-            f"in {self._dataset.base}"
-        ]
+        lines = [f"Scan of {len(self.schema)} of {self._num_columns} columns in {self._files.base}"]
         if self._task.row_filter is not None:
             lines.append(f"  filter: {self._task.row_filter}")
         if self._limit is not None:
@@ -253,7 +252,7 @@ class Scan:
 
     def __repr__(self) -> str:
         return (
-            f"<pymosaic.Scan of {len(self.schema)} columns in {self._dataset.base}"
+            f"<pymosaic.Scan of {len(self.schema)} columns in {self._files.base}"
             f"{'' if self._task.row_filter is None else ', filtered'}"
             f"{'' if self._limit is None else f', at most {self._limit} rows'}>"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +12,8 @@ import pyarrow as pa
 
 from pymosaic.datasets.binding import BoundFile, ColumnBinding
 from pymosaic.datasets.file_columns import FileColumns
-from pymosaic.datasets.heads import BROKEN_FILE, HeadStore, told_if_gone
+from pymosaic.datasets.files import warn_skipped
+from pymosaic.datasets.head_store import BROKEN_FILE, HeadStore, told_if_gone
 from pymosaic.datasets.partitioning import Partition
 from pymosaic.datasets.plan import Piece
 from pymosaic.errors import DatasetError, LimitExceededError, located
@@ -26,7 +26,7 @@ from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
 from pymosaic.threads import num_threads, read_ahead
 
-__all__ = ["ScanTask", "warn_skipped"]
+__all__ = ["ScanTask"]
 
 _BATCH_ROWS = 65_536
 # Compressed bytes that may be on their way; decoded they are a few times as much.
@@ -37,11 +37,6 @@ _PARTITION_WIDTH = 16
 
 _Unit: TypeAlias = "tuple[_File, int]"
 _Outcome: TypeAlias = "pa.RecordBatch | Exception | None"
-
-
-def warn_skipped(error: Exception, what: str) -> None:
-    """Tell that something was left out."""
-    warnings.warn(f"skipped {what}: {error}", UserWarning, stacklevel=4)
 
 
 @dataclass(frozen=True)
@@ -89,6 +84,7 @@ class ScanTask:
         use_threads: bool = True,
         heads: HeadStore | None = None,
         budget: MemoryBudget | None = None,
+        binding: ColumnBinding | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The rows of these pieces that pass the filter, in order.
 
@@ -104,8 +100,10 @@ class ScanTask:
             Files whose end is known already.
         budget : MemoryBudget, optional
             Arrow memory that all batches may take together.
+        binding : ColumnBinding, optional
+            That of the plan, if it was made here: columns are then not looked up again.
         """
-        reading = _Reading(self, use_threads, heads, budget)
+        reading = _Reading(self, use_threads, heads, budget, binding or ColumnBinding(self))
         workers = 1
         if use_threads:
             workers = num_threads() if self.filesystem is None else _REMOTE_READERS
@@ -190,10 +188,11 @@ class _Reading:
         use_threads: bool,
         heads: HeadStore | None,
         budget: MemoryBudget | None,
+        binding: ColumnBinding,
     ) -> None:
         self.task = task
         self.heads = heads
-        self.binding = ColumnBinding(task)
+        self.binding = binding
         self._use_threads = use_threads
         self._budget = budget
         self._files: dict[int, _File] = {}
@@ -227,7 +226,9 @@ class _Reading:
     def _read(self, file: _File, row_group: int) -> pa.RecordBatch | None:
         opened, bound = file.open()
         path = file.piece.path
-        if bound.excludes(opened, row_group):
+        # The plan has left out what statistics rule out. A partition that no row of can pass has
+        # no filter to test.
+        if not bound.any_row:
             return None
         wanted, tested = bound.columns.selection, bound.tested
         with located(path):
