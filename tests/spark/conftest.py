@@ -51,7 +51,7 @@ def conf(spark: SparkSession) -> Iterator[Callable[[str, object], None]]:
 
     def change(key: str, value: object) -> None:
         changed.setdefault(key, spark.conf.get(key, None))
-        spark.conf.set(key, str(value).lower())
+        spark.conf.set(key, str(value).lower() if isinstance(value, bool) else str(value))
 
     yield change
     for key, value in changed.items():

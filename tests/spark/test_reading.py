@@ -131,6 +131,24 @@ def test_a_broken_file_is_named(spark, wide, tmp_path):
         assert reader.load(str(tmp_path)).count() == 20
 
 
+def test_a_damaged_file_is_left_out_as_a_whole_whatever_is_read(spark, tmp_path):
+    for number in range(2):
+        table = pa.table({"a": range(number * 9, number * 9 + 9), "b": [f"{number} " * 500] * 9})
+        path = tmp_path / f"{number}.mosaic"
+        pymosaic.write_table(table, path, num_buckets=2)
+    row_group = pymosaic.read_metadata(tmp_path / "0.mosaic").row_group(0)
+    [bucket] = [bucket for bucket in row_group.buckets() if "b" in bucket.column_names]
+    assert "a" not in bucket.column_names
+    data = bytearray((tmp_path / "0.mosaic").read_bytes())
+    data[bucket.offset + bucket.compressed_size // 2] ^= 0xFF
+    (tmp_path / "0.mosaic").write_bytes(data)
+    frame = spark.read.format("mosaic").option("ignoreCorruptFiles", "true").load(str(tmp_path))
+    assert len(frame.limit(4).collect()) == 4
+    for columns in (["a"], ["b"], ["a", "b"]):
+        assert len(frame.select(*columns).collect()) == 9, columns
+    assert frame.count() == 9
+
+
 def test_damage_that_a_task_finds_is_named(spark, wide, tmp_path):
     data = bytearray(next(wide.rglob("file-0.mosaic")).read_bytes())
     data[40] ^= 0xFF
@@ -206,3 +224,60 @@ def test_spark_finds_the_source_by_itself_and_stops_without_noise(wide):
     assert after.splitlines()[0].strip() == str(pymosaic.spark.Support(True, True))
     assert "Exception" not in after
     assert "ERROR" not in after
+
+
+SENTINELS = [
+    "at < timestamp'9999-12-31 23:59:59'",
+    "at > timestamp'0001-01-01 00:00:00'",
+    "at < timestamp'+12000-01-01 00:00:00'",
+    "at in (timestamp'+12000-01-01 00:00:00', timestamp'2020-06-01 12:00:00')",
+    "day < date'+10000-01-01'",
+    "day > date'0001-01-01'",
+    "day <> date'-0005-01-01'",
+    "plain < timestamp_ntz'+10000-01-01 00:00:00'",
+]
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+def test_dates_that_python_does_not_have_are_compared(spark, tmp_path, conf, zone):
+    conf("spark.sql.session.timeZone", zone)
+    spark.sql(
+        "SELECT timestamp'2020-06-01 12:00:00' AS at, date'2020-06-01' AS day, "
+        "timestamp_ntz'2020-06-01 12:00:00' AS plain"
+    ).write.format("mosaic").mode("append").save(str(tmp_path / "moments"))
+    frame = spark.read.format("mosaic").load(str(tmp_path / "moments"))
+    for condition in SENTINELS:
+        assert len(frame.where(condition).collect()) == 1, condition
+        assert len(frame.where(f"NOT ({condition})").collect()) == 0, condition
+
+
+def test_declared_names_of_other_case_are_the_same_columns(spark, tmp_path, conf):
+    base = str(tmp_path / "names")
+    pymosaic.write_dataset(pa.table({"id": [1, 2], "name": ["a", "b"]}), base)
+    declared = spark.read.format("mosaic").schema("NAME string, ID long, other int")
+    frame = declared.load(base)
+    assert sorted(frame.collect()) == [("a", 1, None), ("b", 2, None)]
+    assert frame.where("id = 2").select("name").collect() == [("b",)]
+    spark.sql(f"CREATE TABLE spelled (ID BIGINT, Name STRING) USING mosaic LOCATION '{base}'")
+    try:
+        spark.sql("INSERT INTO spelled VALUES (3, 'c')")
+        assert sorted(spark.table("spelled").collect()) == [(1, "a"), (2, "b"), (3, "c")]
+    finally:
+        spark.sql("DROP TABLE spelled")
+    assert pymosaic.dataset(base).schema.names == ["id", "name"]
+    conf("spark.sql.caseSensitive", True)
+    assert [row[1] for row in declared.load(base).collect()] == [None, None, None]
+
+
+def test_a_declared_name_that_could_be_two_columns_is_refused(spark, tmp_path, conf):
+    base = str(tmp_path / "twins")
+    pymosaic.write_dataset(pa.table({"id": [1], "ID": [2], "x": [3]}), base)
+    for schema in ("Id long", "id long"):
+        with pytest.raises(Exception, match="is ambiguous: there are 'id' and 'ID'"):
+            spark.read.format("mosaic").schema(schema).load(base).collect()
+    inferred = spark.read.format("mosaic").load(base)
+    assert inferred.collect() == [(1, 2, 3)]
+    assert inferred.select("x").collect() == [(3,)]
+    assert inferred.where("x > 1").count() == 1
+    conf("spark.sql.caseSensitive", True)
+    assert inferred.select("ID").collect() == [(2,)]

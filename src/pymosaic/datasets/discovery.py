@@ -154,11 +154,13 @@ def _list_directory(
 ) -> list[DataFile]:
     storage = open_storage(directory, location.filesystem)
     files, types = _visible(storage, location.filesystem, missing)
+    # A partition's directory that was named has its key, as one that a pattern matches has.
+    above = _single(f"{storage.base.rstrip('/')}/", hive).partition
     return [
         DataFile(
             storage.full_path(path),
             size,
-            split_partition(path.split("/")[:-1]) if hive else (),
+            above + split_partition(path.split("/")[:-1]) if hive else (),
             types,
         )
         for path, size in files

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pymosaic.datasets.modes import WriteMode
 from pymosaic.errors import InvalidOptionError
-from pymosaic.spark.options import MODE
+from pymosaic.spark.options import CASE_SENSITIVE, MODE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -121,10 +121,11 @@ def write(
     2
     """
     mode = check_mode(mode)
-    from pymosaic.spark.session import enable
+    from pymosaic.spark.session import active, enable
 
     enable(df.sparkSession)
     writer = df.write.format("mosaic").mode("overwrite" if mode.replaces else "append")
+    writer = writer.option(CASE_SENSITIVE, df.sparkSession.conf.get("spark.sql.caseSensitive"))
     if mode in (WriteMode.ERROR, WriteMode.IGNORE):
         writer = writer.option(MODE, mode.value)
     if partition_by is not None:
@@ -135,7 +136,8 @@ def write(
         writer = writer.option("partitionBy", json.dumps(list(partition_by)))
     for key, value in options.items():
         writer = writer.option(key, option_text(value))
-    writer.save(os.fspath(path))
+    with active(df.sparkSession):
+        writer.save(os.fspath(path))
 
 
 def vacuum(

@@ -13,13 +13,15 @@ from pymosaic.file.options import WriterOptions
 from pymosaic.option_text import BOOLEAN, NAMES, SIZE, TEXT, TextForm, options_of
 from pymosaic.suggestions import did_you_mean
 
-__all__ = ["KNOWN_OPTIONS", "MODE", "PUSHED", "TABLE", "SourceOptions"]
+__all__ = ["CASE_SENSITIVE", "KNOWN_OPTIONS", "MODE", "PUSHED", "TABLE", "SourceOptions"]
 
 # What the optimizer rule hands to a scan; not for users.
 PUSHED = "_pushed"
 # What :func:`pymosaic.spark.write` asks for beyond Spark's two modes, and what marks a table.
 MODE = "_mode"
 TABLE = "_table"
+# The session's spark.sql.caseSensitive, for a write.
+CASE_SENSITIVE = "_casesensitive"
 _MIB = 1 << 20
 
 
@@ -29,8 +31,15 @@ def _partitioning(text: str) -> str | None:
     return None if text.lower() == "none" else "hive"
 
 
+def _overwrite_mode(text: str) -> str:
+    if text.lower() not in ("static", "dynamic"):
+        raise ValueError("not a mode")
+    return text.lower()
+
+
 _PATHS = TextForm("a JSON list of paths", "JSON", lambda text: tuple(map(str, json.loads(text))))
 _FILTERS = TextForm('JSON, such as [["age", ">", 50]]', "JSON", json.loads)
+_OVERWRITE_MODE = TextForm("static or dynamic", "NAME", _overwrite_mode)
 _PARTITIONING = TextForm("hive or none", "NAME", _partitioning)
 # Options as users spell them: the name in Python, and how the text is read.
 _READ: dict[str, tuple[str, TextForm]] = {
@@ -46,6 +55,7 @@ _READ: dict[str, tuple[str, TextForm]] = {
 _OF_WRITERS = options_of(DatasetOptions) | options_of(WriterOptions)
 _WRITE: dict[str, tuple[str, TextForm]] = {
     "partitionBy": ("partition_by", NAMES),
+    "partitionOverwriteMode": ("partition_overwrite_mode", _OVERWRITE_MODE),
     **{item.camel_case: (item.name, item.form) for item in _OF_WRITERS.values()},
 }
 _STORAGE = "storage."
@@ -75,6 +85,8 @@ class SourceOptions:
         Skip files that cannot be read.
     partition_by : tuple of str, optional
         Columns that become directories.
+    partition_overwrite_mode : {"static", "dynamic"}
+        Whether an overwrite replaces all files, or those of the partitions that it writes to.
     writer : dict
         Options of the writer of files, by their Python names.
     storage : dict
@@ -85,6 +97,8 @@ class SourceOptions:
         What a write does about files that are there, if neither adding nor replacing.
     is_table : bool
         Whether the path is that of a table in Spark's catalog.
+    case_sensitive : bool
+        Whether column names that differ only in case are different.
     """
 
     path: str | None = None
@@ -96,11 +110,13 @@ class SourceOptions:
     max_batch_bytes: int = 32 * _MIB
     ignore_corrupt_files: bool = False
     partition_by: tuple[str, ...] | None = None
+    partition_overwrite_mode: str = "static"
     writer: dict[str, Any] = field(default_factory=dict)
     storage: dict[str, str] = field(default_factory=dict)
     pushed: dict[str, Any] = field(default_factory=dict)
     mode: str | None = None
     is_table: bool = False
+    case_sensitive: bool = False
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SourceOptions:
@@ -125,6 +141,8 @@ class SourceOptions:
                 found["mode"] = text
             elif lowered == TABLE:
                 found["is_table"] = True
+            elif lowered == CASE_SENSITIVE:
+                found["case_sensitive"] = BOOLEAN.read(key, text)
             elif lowered.startswith(_STORAGE):
                 found["storage"][lowered.removeprefix(_STORAGE)] = text
             elif lowered in _BY_LOWER_CASE:
@@ -133,6 +151,8 @@ class SourceOptions:
                 (found["writer"] if target in _OF_WRITERS else found)[target] = value
             else:
                 raise _unknown(key)
+        if "caseSensitive" in found.get("pushed", ()):
+            found["case_sensitive"] = found["pushed"]["caseSensitive"]
         return cls(**found)
 
     @property
@@ -169,7 +189,7 @@ def _own(options: dict[str, tuple[str, str]]) -> Iterable[tuple[str, tuple[str, 
     return [
         (key, value)
         for key, value in options.items()
-        if f"{prefix}{key}" in options or key in ("path", TABLE)
+        if f"{prefix}{key}" in options or key in ("path", TABLE, CASE_SENSITIVE)
     ]
 
 

@@ -35,7 +35,7 @@ from pymosaic.filters.predicates import Predicate
 from pymosaic.filters.tuples import parse_filters
 from pymosaic.filters.wire import decode
 
-__all__ = ["Groups", "decode_filters", "narrowed", "translate"]
+__all__ = ["Groups", "decode_filters", "narrowed", "renamed", "translate"]
 
 # Disjunctive normal form: one of the groups must hold; None is true of every row.
 Groups = list[list[tuple[Any, ...]]] | None
@@ -82,6 +82,13 @@ def narrowed(filters: Groups, pushed: Groups) -> Groups:
     if len(filters) * len(pushed) > _MAX_GROUPS:
         return filters
     return list(map(list, multiply((filters, pushed))))
+
+
+def renamed(groups: Groups, spellings: Mapping[str, str]) -> Groups:
+    """The filter with columns as the dataset spells them."""
+    if groups is None:
+        return None
+    return [[(spellings[column], *rest) for column, *rest in group] for group in groups]
 
 
 def _translated(

@@ -15,8 +15,10 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pymosaic.datasets.discovery import discover
 from pymosaic.datasets.plan import Piece
 from pymosaic.datasets.scan_task import ScanTask
+from pymosaic.file.verify.file import verify
+from pymosaic.spark.names import match_names
 from pymosaic.spark.options import SourceOptions
-from pymosaic.spark.predicates import decode_filters, narrowed, translate
+from pymosaic.spark.predicates import decode_filters, narrowed, renamed, translate
 from pymosaic.spark.storage import locate
 from pymosaic.spark.types import arrow_schema, spark_type
 
@@ -32,6 +34,7 @@ __all__ = ["BatchReader", "MosaicReader", "Split", "open_relation", "start_worke
 _OPEN_COST = 1 << 20
 # Large files are cut, so that their row groups can be shared out.
 _PIECE_BYTES = 8 << 20
+_WHOLE_FILES = 1 << 62
 _DEFAULT_PARALLELISM = 8
 
 
@@ -88,25 +91,46 @@ class BatchReader:
         Larger batches are handed over in slices.
     limit : int or None
         Rows after which a task may stop.
+    names : tuple of (str or None)
+        For each column of the target, what it is called in the dataset; None if it is not there.
+    sound_only : bool
+        Whether files with a fault, in any column, are left out as a whole.
     """
 
     task: ScanTask | None
     target: pa.Schema
     max_batch_bytes: int
     limit: int | None
+    names: tuple[str | None, ...] = ()
+    sound_only: bool = False
 
     def read(self, pieces: tuple[Piece, ...]) -> Iterator[pa.RecordBatch]:
         """The rows of some pieces."""
         if self.task is None or not pieces:
             return
         left = self.limit
-        for batch in self.task.read(pieces):
+        for batch in self._batches(self.task, pieces):
             if left is not None:
                 batch = batch.slice(0, left)
                 left -= batch.num_rows
             yield from _sliced(self._converted(batch), self.max_batch_bytes)
             if left == 0:
                 return
+
+    def _batches(self, task: ScanTask, pieces: tuple[Piece, ...]) -> Iterator[pa.RecordBatch]:
+        if not self.sound_only:
+            yield from task.read(pieces)
+            return
+        for piece in pieces:
+            # What is skipped must not depend on the columns that a query reads.
+            findings = verify(piece.path, True, filesystem=task.filesystem, limits=task.limits)
+            faults = [finding for finding in findings if finding.severity == "error"]
+            if faults:
+                warnings.warn(
+                    f"ignoreCorruptFiles: {piece.path} is left out: {faults[0]}", stacklevel=2
+                )
+            else:
+                yield from task.read([piece])
 
     def __call__(self, partitions: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Read the partition that a task's one input row holds; Spark runs this in tasks.
@@ -122,8 +146,8 @@ class BatchReader:
             return batch
         found = dict(zip(batch.schema.names, batch.columns, strict=True))
         columns = [
-            _cast(found.get(name), data_type, batch.num_rows)
-            for name, data_type in zip(self.target.names, self.target.types, strict=True)
+            _cast(None if name is None else found[name], data_type, batch.num_rows)
+            for name, data_type in zip(self.names, self.target.types, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self.target)
 
@@ -175,25 +199,40 @@ class MosaicReader(DataSourceReader):
 
     def _plan(self, options: SourceOptions, schema: StructType) -> None:
         dataset = open_relation(options)
-        names, exact = [], {}
-        for field in schema.fields:
-            place = dataset.schema.get_field_index(field.name)
-            if place >= 0:
-                names.append(field.name)
-                arrow_type = dataset.schema.field(place).type
+        matches = match_names(
+            schema.names,
+            dataset.schema.names,
+            options.case_sensitive,
+            options.pushed.get("alike", ()),
+        )
+        exact, spellings = {}, {}
+        for field, name in zip(schema.fields, matches, strict=True):
+            if name is not None:
+                arrow_type = dataset.schema.field(name).type
+                spellings[field.name] = name
                 # Spark's literals are of its own type: no filter is pushed to a column it casts.
                 if spark_type(arrow_type) == field.dataType:
                     exact[field.name] = arrow_type
-        filters = narrowed(
-            decode_filters(options.filters), translate(options.pushed.get("filters", ()), exact)
-        )
+        pushed = translate(options.pushed.get("filters", ()), exact)
+        filters = narrowed(decode_filters(options.filters), renamed(pushed, spellings))
+        names = list(dict.fromkeys(spellings.values()))
         limit = options.pushed.get("limit")
-        scan = dataset.scan(columns=names, filters=filters or None, limit=limit)
         piece_bytes = min(_PIECE_BYTES, options.max_partition_bytes)
+        planned = limit
+        if options.ignore_corrupt_files:
+            # Any file may turn out to have no rows, and is one piece, since it is verified whole.
+            planned, piece_bytes = None, _WHOLE_FILES
+        scan = dataset.scan(columns=names, filters=filters or None, limit=planned)
         pieces = () if filters == [] else scan.plan(piece_bytes).pieces
         self._splits = _split(pieces, options) or [Split(())]
         self.num_rows = sum(piece.num_rows for piece in pieces)
-        self.batches = replace(self.batches, task=scan.task(), limit=limit)
+        self.batches = replace(
+            self.batches,
+            task=scan.task(),
+            limit=limit,
+            names=tuple(matches),
+            sound_only=options.ignore_corrupt_files,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         # Tasks get their own split, not those of all.

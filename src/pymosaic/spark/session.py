@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 from pymosaic.threads import Background
 
-__all__ = ["Support", "enable", "own_python"]
+__all__ = ["Support", "active", "enable", "own_python"]
 
 _PACKAGE = "pymosaic.spark"
 _MAX_STARTED = 4
@@ -96,7 +96,7 @@ def _make_ready(spark: SparkSession) -> Support:
     except Exception as error:  # whatever the JVM or py4j find wrong
         driver_planning = False
         reasons.append(f"planning in the driver: {_first_line(error)}")
-        with _active(spark):
+        with active(spark):
             _register_plainly(spark)
     try:
         _install_rule(spark)
@@ -107,8 +107,14 @@ def _make_ready(spark: SparkSession) -> Support:
 
 
 @contextmanager
-def _active(spark: Any) -> Iterator[None]:
-    """Make a session the active one: Spark looks for registered names there."""
+def active(spark: Any) -> Iterator[None]:
+    """Make a session the active one: Spark looks for registered names there.
+
+    A thread that Python has started has none.
+    """
+    if not hasattr(spark, "_jsparkSession"):
+        yield  # Connect has one session for a client
+        return
     sessions = spark._jvm.org.apache.spark.sql.classic.SparkSession
     before = sessions.getActiveSession()
     sessions.setActiveSession(spark._jsparkSession)

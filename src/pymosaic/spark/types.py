@@ -136,19 +136,25 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def check_storable(schema: st.StructType) -> None:
+def check_storable(schema: st.StructType, *, keeps_collations: bool = False) -> None:
     """Refuse columns that the format cannot hold, before a task starts.
+
+    Files do not keep collations; the catalog does, for its tables.
 
     Raises
     ------
     UnsupportedFeatureError
         Naming the column, its type, and what to do instead.
     """
+    if not schema.fields:
+        raise UnsupportedFeatureError(
+            "rows without columns cannot be stored: select at least one column"
+        )
     known: dict[str, st.DataType | None] = {}
     for field in schema.fields:
         text = field.dataType.simpleString()
         if text not in known:
-            known[text] = _unstorable(field.dataType)
+            known[text] = _unstorable(field.dataType, keeps_collations)
         culprit = known[text]
         if culprit is not None:
             raise UnsupportedFeatureError(
@@ -157,25 +163,39 @@ def check_storable(schema: st.StructType) -> None:
             )
 
 
-def _unstorable(data_type: Any) -> st.DataType | None:
+def _unstorable(data_type: Any, keeps_collations: bool) -> st.DataType | None:
     """The type inside a type that the format lacks."""
     if isinstance(data_type, st.ArrayType):
-        return _unstorable(data_type.elementType)
+        return _unstorable(data_type.elementType, keeps_collations)
     if isinstance(data_type, st.MapType):
         if isinstance(data_type.keyType, st.ArrayType | st.MapType):
             return data_type.keyType
-        return _unstorable(data_type.keyType) or _unstorable(data_type.valueType)
+        key = _unstorable(data_type.keyType, keeps_collations)
+        return key or _unstorable(data_type.valueType, keeps_collations)
     if _TIME_TYPE is not None and isinstance(data_type, _TIME_TYPE):
         return data_type if data_type.precision > 3 else None
-    if isinstance(data_type, st.StringType | st.DecimalType):
+    if isinstance(data_type, st.StringType):
+        return None if keeps_collations or not _collation(data_type) else data_type
+    if isinstance(data_type, st.DecimalType):
         return None
     stored = (*_PLAIN.values(), st.TimestampType(), st.TimestampNTZType())
     return None if data_type in stored else data_type
 
 
+def _collation(data_type: st.DataType) -> str | None:
+    """How a string compares, if not by its bytes."""
+    found: str = getattr(data_type, "collation", "UTF8_BINARY")
+    return None if found == "UTF8_BINARY" else found
+
+
 def _advice(field: st.StructField, culprit: st.DataType) -> str:
     if _TIME_TYPE is not None and isinstance(culprit, _TIME_TYPE):
         return f"the format holds milliseconds: CAST({field.name} AS TIME(3))"
+    if _collation(culprit):
+        advice = "files do not keep collations, and a table of the catalog does"
+        if field.dataType is not culprit:
+            return advice
+        return f"{advice}; or CAST({field.name} AS STRING COLLATE UTF8_BINARY)"
     if field.dataType is not culprit:
         if isinstance(culprit, st.ArrayType | st.MapType):
             return "keys of a map must be scalars"

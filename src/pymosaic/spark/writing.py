@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from pymosaic.datasets.appending import check_appendable
 from pymosaic.datasets.commit import StagedFile, WriteJob
 from pymosaic.datasets.options import DATASET_OPTIONS, DatasetOptions
+from pymosaic.datasets.partition_types import united_types
 from pymosaic.datasets.partitioning import split_partition
 from pymosaic.datasets.rolling import PartitionedWriter, file_schema
 from pymosaic.datasets.snapshot import take_snapshot
 from pymosaic.datasets.splitting import partition_directory
 from pymosaic.datasets.storage import Storage, open_storage
 from pymosaic.errors import InvalidOptionError
+from pymosaic.file.reader import MosaicFile
+from pymosaic.spark.names import check_distinct, match_names
 from pymosaic.spark.options import SourceOptions
 from pymosaic.spark.storage import locate
 from pymosaic.spark.types import arrow_schema, check_storable, conform
@@ -52,7 +56,8 @@ class MosaicWriter(DataSourceArrowWriter):
     """
 
     def __init__(self, options: SourceOptions, schema: StructType, overwrite: bool) -> None:
-        check_storable(schema)
+        check_storable(schema, keeps_collations=options.is_table)
+        check_distinct(schema.names, options.case_sensitive)
         [base], filesystem = locate([options.target], options.storage)
         storage = open_storage(base, filesystem)
         existing = _existing_partitions(storage)
@@ -60,16 +65,37 @@ class MosaicWriter(DataSourceArrowWriter):
         self._job: WriteJob | None = None
         if mode == "ignore" and existing is not None:
             return
-        if mode == "overwrite" and not (options.is_table and options.partition_by is None):
+        keys = options.partition_by
+        if mode == "overwrite" and options.partition_overwrite_mode == "dynamic":
+            # A dataset without partitions is one partition.
+            mode = "overwrite" if (keys or existing or ()) == () else "overwrite_partitions"
+        if mode == "error" or (mode == "overwrite" and not (options.is_table and keys is None)):
             existing = None
-        self._partition_by = _partition_by(options.partition_by, existing)
-        self._options = options.writer
         self._schema = arrow_schema(schema)
+        if keys is not None:
+            keys = _named_alike(keys, schema.names, options.case_sensitive)
+        if existing is not None:
+            keys = _check_keys(keys, existing, schema.names, options.case_sensitive)
+        if existing is not None and mode in ("append", "overwrite_partitions"):
+            known = _known_names(storage, schema.names)
+            names = _named_alike(schema.names, known, options.case_sensitive)
+            self._schema = pa.schema(
+                [field.with_name(name) for field, name in zip(self._schema, names, strict=True)]
+            )
+            keys = check_appendable(storage, self._schema, existing)
+        self._partition_by = keys or ()
+        self._options = options.writer
         of_files = dict(options.writer)
         of_dataset = {key: of_files.pop(key) for key in DATASET_OPTIONS if key in of_files}
         DatasetOptions(**of_dataset)
         file_schema(self._schema, self._partition_by, of_files)
-        self._job = WriteJob.start(storage, mode="error" if mode == "ignore" else mode)
+        adds = mode in ("append", "overwrite_partitions") and self._partition_by
+        known = take_snapshot(storage).partition_types if adds else {}
+        self._job = WriteJob.start(
+            storage,
+            mode="error" if mode == "ignore" else mode,
+            partition_types=united_types(storage.name, known, self._schema, self._partition_by),
+        )
 
     @property
     def job(self) -> WriteJob | None:
@@ -126,7 +152,10 @@ class MosaicWriter(DataSourceArrowWriter):
 
     def _write_empty(self, job: WriteJob) -> list[StagedFile]:
         """A file without rows keeps the columns of a dataset that has no other file."""
-        if job.mode == "append" and _existing_partitions(job.storage) is not None:
+        if (
+            job.mode in ("append", "overwrite_partitions")
+            and _existing_partitions(job.storage) is not None
+        ):
             return []
         keys = self._partition_by
         schema = pa.schema([field for field in self._schema if field.name not in keys])
@@ -144,15 +173,41 @@ def _existing_partitions(storage: Storage) -> tuple[str, ...] | None:
     return tuple(key for key, _ in split_partition(files[0].path.split("/")[:-1]))
 
 
-def _partition_by(
-    wanted: tuple[str, ...] | None, existing: tuple[str, ...] | None
+def _named_alike(
+    wanted: Sequence[str], known: Sequence[str], case_sensitive: bool
 ) -> tuple[str, ...]:
-    """The partition columns of a write; one that adds to a dataset goes by those it has."""
-    if existing is None or wanted == existing:
-        return wanted or ()
-    if wanted is None:
-        return existing
+    """Names in the spelling in which they are known; others as they are."""
+    found = match_names(wanted, known, case_sensitive)
+    return tuple(
+        name if match is None else match for name, match in zip(wanted, found, strict=True)
+    )
+
+
+def _check_keys(
+    wanted: tuple[str, ...] | None,
+    existing: tuple[str, ...],
+    columns: Sequence[str],
+    case_sensitive: bool,
+) -> tuple[str, ...]:
+    """The partition columns of a write into a dataset, in the spelling of the rows that come."""
+    present = _named_alike(existing, columns, case_sensitive)
+    if wanted is None or wanted == present:
+        return present
     raise InvalidOptionError(
         f"partitionBy is {', '.join(wanted) or 'empty'}, but the dataset is "
         + (f"partitioned by {', '.join(existing)}" if existing else "not partitioned")
     )
+
+
+def _known_names(storage: Storage, wanted: Sequence[str]) -> list[str]:
+    """The columns of a dataset; one file tells, if it has all that are wanted."""
+    files = take_snapshot(storage).files
+    newest = max(files, key=lambda file: (file.modified or 0.0, file.path))
+    keys = [key for key, _ in split_partition(newest.path.split("/")[:-1])]
+    with MosaicFile(storage.full_path(newest.path), filesystem=storage.filesystem) as file:
+        names = [*file.schema.names, *keys]
+    if set(wanted).issubset(names):
+        return names
+    from pymosaic.datasets.dataset import Dataset
+
+    return list(Dataset(storage.base, filesystem=storage.filesystem).schema.names)

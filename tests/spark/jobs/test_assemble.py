@@ -102,3 +102,10 @@ def test_mistakes_are_refused_and_leave_no_trace(spark, base, tables):
     with pytest.raises(pymosaic.InvalidDataError, match=r"table 'sums' has several .*id="):
         assemble(spark, double, base, **options)
     assert not base.exists()
+
+
+def test_keys_are_equal_where_sparks_are(spark, base):
+    left = spark.createDataFrame([(0.0, 1)], "id double, a int")
+    right = spark.createDataFrame([(-0.0, 2)], "ID double, b int")
+    assert assemble(spark, [left, right], base, on="Id").rows == 1
+    assert spark.read.format("mosaic").load(str(base)).collect() == [(0.0, 1, 2)]

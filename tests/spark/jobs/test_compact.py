@@ -72,3 +72,9 @@ def test_a_damaged_file_fails_the_job_and_changes_nothing(spark, base, tmp_path)
     assert sorted(pymosaic.dataset(base).files) == before
     with pytest.raises(pymosaic.InvalidOptionError, match="did you mean 'compressionLevel'"):
         compact(spark, base, compresionLevel=3)
+
+
+def test_a_path_without_files_is_refused(spark, tmp_path):
+    with pytest.raises(pymosaic.DatasetError, match="has no Mosaic files"):
+        compact(spark, tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()

@@ -108,3 +108,21 @@ def test_a_format_that_nothing_tells_must_be_named(spark, base, tmp_path):
     (tmp_path / "rows" / "data.bin").write_bytes(b"?")
     with pytest.raises(pymosaic.InvalidOptionError, match="the extension does not give the format"):
         convert(spark, tmp_path / "rows", base)
+
+
+def test_a_target_that_holds_the_source_is_refused(spark, base, parquet, tmp_path):
+    convert(spark, parquet, base)
+    frame = spark.read.format("mosaic").load(str(base))
+    spark.sql(f"CREATE TABLE converted USING mosaic LOCATION '{base}'")
+    try:
+        for source, format in ((base, "mosaic"), (frame, None), ("converted", "table")):
+            for mode in ("overwrite", "append"):
+                with pytest.raises(pymosaic.InvalidOptionError, match="holds what the job reads"):
+                    convert(spark, source, base, format=format, target_format="parquet", mode=mode)
+    finally:
+        spark.sql("DROP TABLE converted")
+    with pytest.raises(pymosaic.InvalidOptionError, match="holds what the job reads"):
+        convert(spark, parquet, parquet, mode="append")
+    rows = spark.read.parquet(str(parquet)).count()
+    assert convert(spark, base, base, format="mosaic", mode="overwrite").rows == rows
+    assert pymosaic.dataset(str(base)).count_rows() == rows

@@ -263,3 +263,16 @@ def test_chunks_hold_whole_entities(num_columns):
             assert len(chunk.entity) == chunk.rows.num_rows
             pairs = set(zip(chunk.rows["key"].to_pylist(), chunk.entity.tolist(), strict=True))
             assert len(pairs) == chunk.num_entities
+
+
+def test_keys_are_equal_where_sparks_are(spark, base):
+    rows = [(0.0, "a", 1), (-0.0, "b", 2), (float("nan"), "a", 3), (float("nan"), "b", 4)]
+    long = spark.createDataFrame(rows, "Key double, Feature string, Value int")
+    report = pivot(spark, long, base, entity="key", feature="FEATURE", values="value")
+    assert report.rows == 2
+    found = spark.read.format("mosaic").load(str(base)).orderBy("key").collect()
+    assert [str(row.Key) for row in found] == ["0.0", "nan"]
+    assert [(row.a, row.b) for row in found] == [(1, 2), (3, 4)]
+    collated = long.withColumn("Feature", f.expr("Feature COLLATE UTF8_LCASE"))
+    with pytest.raises(pymosaic.UnsupportedFeatureError, match="do not keep collations"):
+        pivot(spark, collated, base, entity="key", feature="feature", mode="overwrite")

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pymosaic
+import pymosaic.spark
 from pymosaic.spark.jobs import profile
 from pymosaic.spark.jobs.distinct import DistinctCounts
 from pymosaic.spark.jobs.fingerprints import hash_values
@@ -80,3 +81,14 @@ def test_distinct_values_are_estimated(distinct):
     [none, found] = one.estimates().tolist()
     assert none == 0
     assert abs(found - distinct) <= 0.12 * distinct
+
+
+def test_dates_that_python_does_not_have_are_profiled(spark, tmp_path):
+    rows = spark.sql(
+        "SELECT date'+10000-01-01' AS day, timestamp_ntz'-0005-01-01 00:00:00' AS at UNION ALL "
+        "SELECT date'2020-01-01', timestamp_ntz'2020-01-01 00:00:00'"
+    )
+    pymosaic.spark.write(rows, tmp_path / "moments")
+    table = profile(spark, tmp_path / "moments").table.to_pydict()
+    assert table["minimum"] == ["2020-01-01", "-0005-01-01 00:00:00.000000"]
+    assert table["maximum"] == ["10000-01-01", "2020-01-01 00:00:00.000000"]

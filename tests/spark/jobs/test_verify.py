@@ -145,3 +145,11 @@ def test_fingerprints_of_parts_add_up():
         total.add(part)
     assert (whole.rows, whole.nulls.tolist()) == (4, [1, 2])
     assert np.array_equal(whole.hashes, total.hashes)
+
+
+def test_a_file_that_is_gone_is_found(spark, tmp_path):
+    pymosaic.spark.write(spark.range(4, numPartitions=2), tmp_path / "gone")
+    lost = min((tmp_path / "gone").glob("*.mosaic"))
+    lost.unlink()
+    with pytest.raises(pymosaic.DatasetError, match=f"not there: .*{lost.name}"):
+        verify(spark, tmp_path / "gone")

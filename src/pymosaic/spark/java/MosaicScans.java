@@ -262,6 +262,9 @@ public class MosaicScans extends Rule {
       Map pushed = new HashMap();
       pushed.put("scan", UUID.randomUUID().toString());
       pushed.put("parallelism", Integer.valueOf(SparkSession.active().leafNodeDefaultParallelism()));
+      boolean sensitive = SparkSession.active().sessionState().conf().caseSensitiveAnalysis();
+      pushed.put("caseSensitive", Boolean.valueOf(sensitive));
+      if (!sensitive) pushed.put("alike", alike());
       if (limit >= 0) pushed.put("limit", Integer.valueOf(limit));
       List filters = new ArrayList();
       for (int i = 0; i < predicates.size(); i++) filters.add(encoded((Expression) predicates.get(i)));
@@ -269,6 +272,22 @@ public class MosaicScans extends Rule {
       Map all = new HashMap(options);
       all.put("_pushed", MosaicTables.json(pushed));
       return new CaseInsensitiveStringMap(all);
+    }
+
+    /** Columns of the table whose names differ only in case. */
+    private List alike() {
+      StructField[] fields = table.schema().fields();
+      Map first = new HashMap();
+      Set found = new java.util.LinkedHashSet();
+      for (int i = 0; i < fields.length; i++) {
+        String name = fields[i].name();
+        Object other = first.put(name.toLowerCase(java.util.Locale.ROOT), name);
+        if (other != null) {
+          found.add(other);
+          found.add(name);
+        }
+      }
+      return new ArrayList(found);
     }
 
     /** Whole top-level columns, in the table's order. */

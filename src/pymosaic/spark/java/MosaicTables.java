@@ -44,6 +44,7 @@ import org.apache.spark.sql.execution.command.ExternalCommandExecutor;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.V2SessionCatalog;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.Platform;
 
@@ -60,6 +61,7 @@ import org.apache.spark.unsafe.Platform;
  */
 public class MosaicTables extends Rule {
   public static final String NAME = "mosaic";
+  static final String OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode";
 
   /** Adds the rule to a session's extensions, also to those of a running session. */
   public static class Extension extends scala.runtime.AbstractFunction1 {
@@ -129,25 +131,44 @@ public class MosaicTables extends Rule {
         ? ((TreeNode) node).productElement(0) : null;
   }
 
-  /** A write with all the options that it goes by. */
+  /** A write with all the options that it goes by, in both places where Spark looks for them. */
   public static TreeNode completed(TreeNode write, DataSourceV2Relation relation) {
     Object[] fields = fieldsOf(write);
     int place = write instanceof AppendData ? 2 : 3;
-    scala.collection.immutable.Map options = (scala.collection.immutable.Map) fields[place];
-    CaseInsensitiveStringMap given = javaOptions(options);
+    Map options = new HashMap(relation.options().asCaseSensitiveMap());
+    options.putAll(javaOptions((scala.collection.immutable.Map) fields[place]).asCaseSensitiveMap());
+    CaseInsensitiveStringMap given = new CaseInsensitiveStringMap(options);
     Map added = given.containsKey("path") ? new HashMap() : storage(relation);
+    SQLConf conf = SparkSession.active().sessionState().conf();
+    added.put("_casesensitive", String.valueOf(conf.caseSensitiveAnalysis()));
+    if (write instanceof OverwriteByExpression && !added.containsKey("partitionoverwritemode")) {
+      added.put("partitionoverwritemode", conf.getConfString(OVERWRITE_MODE, "static"));
+    }
     boolean changed = false;
     java.util.Iterator entries = added.entrySet().iterator();
     while (entries.hasNext()) {
       Map.Entry entry = (Map.Entry) entries.next();
       if (!given.containsKey((String) entry.getKey())) {
-        options = (scala.collection.immutable.Map) options.updated(entry.getKey(), entry.getValue());
+        options.put(entry.getKey(), entry.getValue());
         changed = true;
       }
     }
     if (!changed) return write;
-    fields[place] = options;
+    Object[] relationFields = fieldsOf(relation);
+    relationFields[4] = new CaseInsensitiveStringMap(options);
+    fields[0] = relation.makeCopy(relationFields);
+    fields[place] = scalaMap(options);
     return write.makeCopy(fields);
+  }
+
+  static scala.collection.immutable.Map scalaMap(Map items) {
+    scala.collection.immutable.Map found = scala.collection.immutable.Map$.MODULE$.empty();
+    java.util.Iterator entries = items.entrySet().iterator();
+    while (entries.hasNext()) {
+      Map.Entry entry = (Map.Entry) entries.next();
+      found = (scala.collection.immutable.Map) found.updated(entry.getKey(), entry.getValue());
+    }
+    return found;
   }
 
   public static CaseInsensitiveStringMap javaOptions(scala.collection.immutable.Map options) {
@@ -386,6 +407,7 @@ public class MosaicTables extends Rule {
         names.add(((Transform) transforms.get(i)).references()[0].fieldNames()[0]);
       }
       if (!names.isEmpty()) options.put("partitionby", json(names));
+      options.put("partitionoverwritemode", "static");
       options.remove("path");
       Dataset$.MODULE$.ofRows(session, (LogicalPlan) fields[2]).write().format(NAME)
           .mode(SaveMode.Overwrite).options(options).save(place);

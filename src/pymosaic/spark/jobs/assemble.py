@@ -21,7 +21,16 @@ from pymosaic.errors import InvalidDataError, InvalidOptionError
 from pymosaic.file.options import check_int
 from pymosaic.progress import Progress
 from pymosaic.spark.jobs.entity_chunks import Chunk, chunks
-from pymosaic.spark.jobs.frames import Source, check_columns, column, load, names_of
+from pymosaic.spark.jobs.frames import (
+    Source,
+    check_apart,
+    column,
+    is_case_sensitive,
+    key_column,
+    load,
+    names_of,
+    resolve_columns,
+)
 from pymosaic.spark.jobs.pivot import check_keys, default_partitions
 from pymosaic.spark.jobs.report import JobReport, Stopwatch
 from pymosaic.spark.jobs.tasks import Watch
@@ -120,8 +129,9 @@ def assemble(
     enable(spark)
     named = tables if isinstance(tables, Mapping) else dict(enumerate(tables))
     frames = {str(name): load(spark, x, format, read_options) for name, x in named.items()}
+    check_apart(frames.values(), target, "mosaic", mode)
     keys = names_of("on", on)
-    _check_tables(frames, keys)
+    frames, keys = _check_tables(frames, keys)
     plan = _plan(frames, keys, how, column_names)
     watch = Watch(spark, progress)
     if partitions is None:
@@ -134,6 +144,7 @@ def assemble(
         mode=mode,
         partition_by=names_of("partition_by", partition_by) or None,
         options=options,
+        case_sensitive=is_case_sensitive(spark),
     )
     sort = [f"key_{place}" for place in range(len(keys))]
     shuffled = plan.unite(frames).repartition(partitions, *sort).sortWithinPartitions(*sort)
@@ -152,7 +163,10 @@ def assemble(
     )
 
 
-def _check_tables(frames: dict[str, DataFrame], keys: tuple[str, ...]) -> None:
+def _check_tables(
+    frames: dict[str, DataFrame], keys: tuple[str, ...]
+) -> tuple[dict[str, DataFrame], tuple[str, ...]]:
+    """The tables, and their keys, in the spelling of the first table."""
     from pymosaic.spark.types import check_storable
 
     if not frames:
@@ -160,8 +174,14 @@ def _check_tables(frames: dict[str, DataFrame], keys: tuple[str, ...]) -> None:
     if not keys:
         raise InvalidOptionError("on must name at least one column")
     first: dict[str, str] | None = None
+    found: dict[str, DataFrame] = {}
     for table, frame in frames.items():
-        check_columns(frame, "on", keys, f"table {table!r}")
+        spelled = resolve_columns(frame, "on", keys, f"table {table!r}")
+        if first is None:
+            keys = spelled
+        elif spelled != keys:
+            frame = frame.withColumnsRenamed(dict(zip(spelled, keys, strict=True)))
+        found[table] = frame
         check_keys(frame, "on", keys)
         check_storable(frame.schema)
         types = {x.name: x.dataType.simpleString() for x in frame.schema.fields if x.name in keys}
@@ -172,6 +192,7 @@ def _check_tables(frames: dict[str, DataFrame], keys: tuple[str, ...]) -> None:
                     f"on: column {name!r} is of type {types[name]} in table {table!r}, but of type "
                     f"{first[name]} in the first"
                 )
+    return found, keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +222,10 @@ class _Plan:
 
         shaped = []
         for table, frame in enumerate(frames.values()):
-            keys = [column(name).alias(f"key_{place}") for place, name in enumerate(self.keys)]
+            keys = [
+                key_column(frame, name).alias(f"key_{place}")
+                for place, name in enumerate(self.keys)
+            ]
             arrays = []
             for number, text in enumerate(self.types):
                 part = self.parts.get((table, number))

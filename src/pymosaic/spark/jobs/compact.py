@@ -11,7 +11,7 @@ from pymosaic.datasets.compact import compact_group, plan_compaction
 from pymosaic.datasets.options import MIN_ROW_GROUP_BYTES, TARGET_FILE_BYTES
 from pymosaic.datasets.rolling import WrittenFile
 from pymosaic.datasets.storage import Storage, open_storage
-from pymosaic.errors import CommitConflictError
+from pymosaic.errors import CommitConflictError, DatasetError
 from pymosaic.file.reader import MosaicFile
 from pymosaic.progress import Progress
 from pymosaic.spark.jobs.report import JobReport, Stopwatch
@@ -106,6 +106,8 @@ def compact(
         min_row_group_bytes=min_row_group_bytes,
         **parsed.writer,
     )
+    if not num_files:
+        raise DatasetError(f"{storage.name} has no Mosaic files")
     watch = Watch(spark, progress)
     written: list[WrittenFile] = []
     removes = [path for group in groups for path in group.files]

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 from pymosaic.file.options import check_int
 from pymosaic.progress import Progress
 from pymosaic.spark.api import check_mode, option_text
-from pymosaic.spark.jobs.frames import Source, check_columns, column, load, names_of
+from pymosaic.spark.jobs.frames import (
+    Source,
+    check_apart,
+    column,
+    is_case_sensitive,
+    load,
+    names_of,
+    resolve_columns,
+)
 from pymosaic.spark.jobs.report import JobReport, Stopwatch
 from pymosaic.spark.jobs.tasks import Watch
 from pymosaic.spark.jobs.writing import Written, open_writer, write_by_tasks
@@ -93,17 +101,21 @@ def convert(
     check_mode(mode)
     enable(spark)
     frame = load(spark, source, format, read_options)
-    keys = names_of("cluster_by", cluster_by)
-    directories = names_of("partition_by", partition_by)
-    check_columns(frame, "cluster_by", keys)
-    check_columns(frame, "partition_by", directories)
+    check_apart([frame], target, target_format, mode)
+    keys = resolve_columns(frame, "cluster_by", names_of("cluster_by", cluster_by))
+    directories = resolve_columns(frame, "partition_by", names_of("partition_by", partition_by))
     frame = _arranged(frame, keys, directories, partitions)
     watch = Watch(spark, progress)
     if target_format == "mosaic":
         if keys:
             options.setdefault("statistics", [key for key in keys if key not in directories])
         writer = open_writer(
-            target, frame.schema, mode=mode, partition_by=directories or None, options=options
+            target,
+            frame.schema,
+            mode=mode,
+            partition_by=directories or None,
+            options=options,
+            case_sensitive=is_case_sensitive(spark),
         )
         written = write_by_tasks(watch, frame, writer, lambda batches: batches)
     else:

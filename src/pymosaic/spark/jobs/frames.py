@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import unquote
 
 from pymosaic.errors import InvalidOptionError
 from pymosaic.spark.api import option_text, read
+from pymosaic.spark.storage import locate
 from pymosaic.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["Source", "check_columns", "column", "load", "names_of"]
+__all__ = [
+    "Source",
+    "check_apart",
+    "column",
+    "is_case_sensitive",
+    "key_column",
+    "load",
+    "names_of",
+    "resolve_columns",
+]
 
 Source: TypeAlias = "DataFrame | str | os.PathLike[str]"
 _FORMATS = {
@@ -28,6 +41,7 @@ _FORMATS = {
     "tsv": "csv",
 }
 # After the extension that tells the format.
+_WILDCARD = re.compile(r"[*?\[{]")
 _COMPRESSIONS = ("gz", "bz2", "zst", "snappy", "lz4", "deflate")
 
 
@@ -67,13 +81,77 @@ def load(
     return spark.read.format(name).options(**given).load(path)
 
 
+def check_apart(
+    frames: Iterable[DataFrame], target: str | os.PathLike[str], target_format: str, mode: str
+) -> None:
+    """Refuse a target among what a job reads, unless both are Mosaic.
+
+    Spark's own writers delete what is there before the job has read it. Mosaic files are replaced
+    after new ones were published.
+    """
+    if mode not in ("append", "overwrite"):
+        return  # nothing that is there is touched
+    place = _absolute(os.fspath(target))
+    for frame in frames:
+        for path in frame.inputFiles():
+            if _is_within(_absolute(path), place):
+                raise _overlap(target, path)
+        for path in [] if target_format == "mosaic" else _mosaic_locations(frame):
+            location = _absolute(path)
+            if _is_within(location, place) or _is_within(place, location):
+                raise _overlap(target, path)
+
+
+def _overlap(target: str | os.PathLike[str], path: str) -> InvalidOptionError:
+    return InvalidOptionError(
+        f"target {os.fspath(target)} holds what the job reads ({path}): choose another directory"
+    )
+
+
+def _absolute(path: str) -> str:
+    """A path to compare with others: without wildcards, links and a scheme of local files."""
+    [location], _ = locate([path], {})
+    if "://" not in location:
+        location = os.path.realpath(unquote(location) if path.startswith("file:") else location)
+    wildcard = _WILDCARD.search(location)
+    return location if wildcard is None else location[: wildcard.start()].rpartition("/")[0]
+
+
+def _is_within(path: str, directory: str) -> bool:
+    return f"{path}/".startswith(f"{directory.rstrip('/')}/")
+
+
+def _mosaic_locations(frame: DataFrame) -> list[str]:
+    """Where a DataFrame reads Mosaic files; Spark Connect does not tell."""
+    plan: Any = getattr(frame, "_jdf", None)
+    if plan is None:
+        return []
+    session: Any = frame.sparkSession
+    found: list[str] = []
+    leaves = plan.queryExecution().analyzed().collectLeaves()
+    for place in range(leaves.size()):
+        leaf = leaves.apply(place)
+        if leaf.getClass().getSimpleName() != "DataSourceV2Relation":
+            continue
+        options = leaf.options()
+        found += [options.get("path")] if options.containsKey("path") else []
+        found += json.loads(options.get("paths")) if options.containsKey("paths") else []
+        if leaf.identifier().isDefined():
+            identifier = leaf.identifier().get()
+            name = session._jvm.org.apache.spark.sql.catalyst.TableIdentifier(
+                identifier.name(), session._jvm.scala.Option.apply(identifier.namespace()[0])
+            )
+            catalog = session._jsparkSession.sessionState().catalog()
+            found.append(str(catalog.getTableMetadata(name).location().toString()))
+    return found
+
+
 def guess_format(path: str) -> str:
     """The format that an extension tells, of a path or of the files in a directory."""
     found = _extension_format(path)
     if found is None:
         from pymosaic.datasets.records import is_hidden
         from pymosaic.datasets.storage import open_storage
-        from pymosaic.spark.storage import locate
 
         [base], filesystem = locate([path], {})
         entries = [] if "*" in base else open_storage(base, filesystem).list_files()
@@ -104,19 +182,34 @@ def names_of(option: str, value: str | Iterable[str] | None) -> tuple[str, ...]:
     return names
 
 
-def check_columns(
+def is_case_sensitive(spark: SparkSession) -> bool:
+    """Whether names of columns that differ only in case are different in a session."""
+    return spark.conf.get("spark.sql.caseSensitive") == "true"
+
+
+def resolve_columns(
     frame: DataFrame, option: str, names: Sequence[str], what: str = "source"
-) -> None:
-    """Refuse names that a DataFrame does not have, or has twice."""
+) -> tuple[str, ...]:
+    """The columns of a DataFrame that are meant, in its spelling.
+
+    Raises
+    ------
+    InvalidOptionError
+        If it does not have one of them, or several by that name.
+    """
     columns = frame.columns
+    sensitive = is_case_sensitive(frame.sparkSession)
+    found: list[str] = []
     for name in names:
-        count = columns.count(name)
-        if count == 1:
-            continue
-        hint = "" if count else did_you_mean(name, columns)
-        raise InvalidOptionError(
-            f"{option}: the {what} has {count or 'no'} columns named {name!r}{hint}"
-        )
+        folded = name.lower()
+        same = [x for x in columns if x == name or (not sensitive and x.lower() == folded)]
+        if len(same) != 1:
+            raise InvalidOptionError(
+                f"{option}: the {what} has {len(same) or 'no'} columns named {name!r}"
+                f"{'' if same else did_you_mean(name, columns)}"
+            )
+        found += same
+    return names_of(option, found)
 
 
 def column(name: str) -> Column:
@@ -124,3 +217,14 @@ def column(name: str) -> Column:
     from pyspark.sql import functions as f
 
     return f.col("`" + name.replace("`", "``") + "`")
+
+
+def key_column(frame: DataFrame, name: str) -> Column:
+    """A column to group by, where equal values are the same: 0.0 and -0.0 are, as in GROUP BY."""
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import DoubleType, FloatType
+
+    data_type = frame.schema.fields[frame.columns.index(name)].dataType
+    if not isinstance(data_type, DoubleType | FloatType):
+        return column(name)
+    return f.when(column(name) == 0, f.lit(0.0).cast(data_type)).otherwise(column(name))

@@ -26,7 +26,16 @@ from pymosaic.errors import InvalidDataError, InvalidOptionError
 from pymosaic.file.options import check_int
 from pymosaic.progress import Progress
 from pymosaic.spark.jobs.entity_chunks import Chunk, chunks
-from pymosaic.spark.jobs.frames import Source, check_columns, column, load, names_of
+from pymosaic.spark.jobs.frames import (
+    Source,
+    check_apart,
+    column,
+    is_case_sensitive,
+    key_column,
+    load,
+    names_of,
+    resolve_columns,
+)
 from pymosaic.spark.jobs.report import JobReport, Stopwatch
 from pymosaic.spark.jobs.tasks import Watch
 from pymosaic.spark.jobs.writing import open_writer, write_by_tasks
@@ -161,6 +170,7 @@ def pivot(
     stopwatch = Stopwatch()
     enable(spark)
     frame = load(spark, source, format, read_options)
+    check_apart([frame], target, "mosaic", mode)
     names = _Names.check(frame, entity, feature, values, order_by, duplicates)
     watch = Watch(spark, progress)
     long = names.select(frame)
@@ -179,6 +189,7 @@ def pivot(
         mode=mode,
         partition_by=names_of("partition_by", partition_by) or None,
         options=options,
+        case_sensitive=is_case_sensitive(spark),
     )
     written = write_by_tasks(watch, shuffled.sortWithinPartitions(*keys), writer, plan.assemble)
     watch.finish()
@@ -250,23 +261,17 @@ class _Names:
         cls, frame: DataFrame, entity: Any, feature: str, values: Any, order_by: Any, policies: Any
     ) -> _Names:
         """Refuse what cannot be, before anything is read."""
-        keys = names_of("entity", entity)
-        order = names_of("order_by", order_by)
+        keys = resolve_columns(frame, "entity", names_of("entity", entity))
+        order = resolve_columns(frame, "order_by", names_of("order_by", order_by))
+        (feature,) = resolve_columns(frame, "feature", (feature,))
         if not keys:
             raise InvalidOptionError("entity must name at least one column")
         if values is None:
             chosen = tuple(x for x in frame.columns if x not in (*keys, feature, *order))
         else:
-            chosen = names_of("values", values)
+            chosen = resolve_columns(frame, "values", names_of("values", values))
         if not chosen:
             raise InvalidOptionError("values: no column is left that could hold values")
-        for option, group in (
-            ("entity", keys),
-            ("feature", (feature,)),
-            ("values", chosen),
-            ("order_by", order),
-        ):
-            check_columns(frame, option, group)
         if twice := {feature, *keys} & set(chosen) | {feature} & set(keys):
             raise InvalidOptionError(f"column {twice.pop()!r} cannot be used twice")
         check_keys(frame, "entity", keys)
@@ -280,7 +285,8 @@ class _Names:
         from pymosaic.spark.types import check_storable
 
         fields = dict(zip(frame.columns, frame.schema.fields, strict=True))
-        check_storable(StructType([fields[name] for name in (*self.entity, *self.values)]))
+        used = (*self.entity, self.feature, *self.values)
+        check_storable(StructType([fields[name] for name in used]))
         for name, policy in zip(self.values, self.policies, strict=True):
             data_type = fields[name].dataType
             text = data_type.simpleString()
@@ -300,13 +306,16 @@ class _Names:
 
     def select(self, frame: DataFrame) -> DataFrame:
         """The rows, their columns named by their use."""
-        groups = {"key": self.entity, "value": self.values, "order": self.order_by}
+        groups = {"value": self.values, "order": self.order_by}
         if not set(self.policies) & set(_NEED_ORDER):
             groups["order"] = ()
         chosen = {
             use: [column(name).alias(f"{use}_{place}") for place, name in enumerate(names)]
             for use, names in groups.items()
         }
+        chosen["key"] = [
+            key_column(frame, name).alias(f"key_{place}") for place, name in enumerate(self.entity)
+        ]
         feature = column(self.feature).cast("string").alias("feature")
         return frame.select(*chosen["key"], feature, *chosen["value"], *chosen["order"])
 

@@ -146,11 +146,14 @@ def _parallelism(spark: SparkSession) -> int:
 
 @dataclass(slots=True)
 class _Profile:
-    """Of some rows; ranges hold a minimum and a maximum, or nothing."""
+    """Of some rows; ranges are a minimum and a maximum each, or None.
+
+    As arrays: pickled scalars are Python objects, which have no dates beyond the year 9999.
+    """
 
     rows: int
     nulls: npt.NDArray[np.int64]
-    ranges: list[list[pa.Scalar]]
+    ranges: list[pa.Array | None]
     distinct: DistinctCounts
     raw_bytes: npt.NDArray[np.int64]
     stored_bytes: npt.NDArray[np.float64]
@@ -161,7 +164,7 @@ class _Profile:
         return cls(
             0,
             np.zeros(count, np.int64),
-            [[] for _ in range(count)],
+            [None] * count,
             DistinctCounts(count),
             np.zeros(count, np.int64),
             np.zeros(count, np.float64),
@@ -175,17 +178,18 @@ class _Profile:
         self.stored_bytes += other.stored_bytes
         self.distinct.unite(other.distinct)
         for place, found in enumerate(other.ranges):
-            self._extend(place, found)
+            if found is not None:
+                self._extend(place, found)
         for mine, others in zip(self.encodings, other.encodings, strict=True):
             mine.update(others)
 
-    def _extend(self, place: int, found: list[pa.Scalar]) -> None:
+    def _extend(self, place: int, found: pa.Array) -> None:
         known = self.ranges[place]
-        if known and found:
-            values = pa.array([*known, *found], known[0].type)
-            found = list(pc.min_max(values).values())
-        if found:
-            self.ranges[place] = found
+        values = found if known is None else pa.concat_arrays([known, found])
+        ends = pc.min_max(values)
+        self.ranges[place] = pa.concat_arrays(
+            [pa.repeat(ends["min"], 1), pa.repeat(ends["max"], 1)]
+        )
 
     def add_batch(self, batch: pa.RecordBatch) -> None:
         self.rows += batch.num_rows
@@ -196,7 +200,7 @@ class _Profile:
                 continue
             self.distinct.add(place, hash_values(values))
             if not any(is_kind(values.type) for is_kind in _WITHOUT_RANGE):
-                self._extend(place, list(pc.min_max(values).values()))
+                self._extend(place, values)
 
     def add_storage(self, file: MosaicFile, row_group: int, places: dict[str, int]) -> None:
         """Sizes and encodings in one row group."""
@@ -223,7 +227,7 @@ class _Profile:
 
     def table(self, schema: pa.Schema) -> pa.Table:
         found = zip(
-            *((_text(x) for x in r) if r else (None, None) for r in self.ranges), strict=True
+            *(map(_text, r) if r is not None else (None, None) for r in self.ranges), strict=True
         )
         minimum, maximum = list(found) if self.ranges else ([], [])
         return pa.table(

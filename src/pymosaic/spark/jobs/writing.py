@@ -14,7 +14,7 @@ from pymosaic.datasets.records import job_of
 from pymosaic.datasets.snapshot import take_snapshot
 from pymosaic.spark.api import check_mode, option_text
 from pymosaic.spark.jobs.tasks import Watch, collect
-from pymosaic.spark.options import MODE, SourceOptions
+from pymosaic.spark.options import CASE_SENSITIVE, MODE, SourceOptions
 from pymosaic.spark.writing import MosaicWriter, WrittenFiles
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def open_writer(
     mode: str,
     partition_by: Sequence[str] | None,
     options: Mapping[str, object],
+    case_sensitive: bool = False,
 ) -> MosaicWriter:
     """Begin a write, after everything about it was checked.
 
@@ -59,10 +60,13 @@ def open_writer(
         Columns that become directories.
     options : mapping
         Options of the `mosaic` source, by their names in Spark.
+    case_sensitive : bool
+        Whether names that differ only in case are different.
     """
     mode = check_mode(mode)
     given = {key: option_text(value) for key, value in options.items()}
     given["path"] = os.fspath(target)
+    given[CASE_SENSITIVE] = option_text(case_sensitive)
     if partition_by is not None:
         given["partitionBy"] = json.dumps(list(partition_by))
     if mode in ("error", "ignore"):

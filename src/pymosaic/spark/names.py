@@ -1,0 +1,73 @@
+"""Columns by name, as ``spark.sql.caseSensitive`` says."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from pymosaic.errors import InvalidOptionError
+
+__all__ = ["check_distinct", "match_names"]
+
+
+def match_names(
+    wanted: Sequence[str],
+    known: Sequence[str],
+    case_sensitive: bool,
+    relation: Collection[str] = (),
+) -> list[str | None]:
+    """For each name that is wanted, the name that is known, or None.
+
+    Parameters
+    ----------
+    wanted, known : sequence of str
+        What to look for, and where.
+    case_sensitive : bool
+        Whether names that differ only in case are different.
+    relation : collection of str
+        Names that are known to be different although they differ only in case, beside those that
+        are wanted.
+
+    Raises
+    ------
+    InvalidOptionError
+        If a name stands for several that are known.
+
+    Examples
+    --------
+    >>> from pymosaic.spark.names import match_names
+    >>> match_names(["ID", "day", "new"], ["id", "day"], case_sensitive=False)
+    ['id', 'day', None]
+    """
+    exact = set(known)
+    if case_sensitive:
+        return [name if name in exact else None for name in wanted]
+    alike: dict[str, list[str]] = {}
+    for name in known:
+        alike.setdefault(name.lower(), []).append(name)
+    if len(alike) == len(known):
+        return [alike.get(name.lower(), [None])[0] for name in wanted]
+    different = {*wanted, *relation}
+    found: list[str | None] = []
+    for name in wanted:
+        candidates = alike.get(name.lower(), ())
+        if len(candidates) > 1 and not (name in exact and different.issuperset(candidates)):
+            raise InvalidOptionError(
+                f"column {name!r} is ambiguous: there are {' and '.join(map(repr, candidates))}; "
+                "rename one, or set spark.sql.caseSensitive to true"
+            )
+        found.append(name if len(candidates) > 1 else next(iter(candidates), None))
+    return found
+
+
+def check_distinct(names: Sequence[str], case_sensitive: bool) -> None:
+    """Refuse names that cannot be told apart."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name if case_sensitive else name.lower(), name)
+        if other is not name:
+            raise InvalidOptionError(
+                f"column {name!r} is there twice"
+                if name == other
+                else f"columns {other!r} and {name!r} differ only in case: rename one, or set "
+                "spark.sql.caseSensitive to true"
+            )
