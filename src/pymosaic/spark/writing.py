@@ -90,11 +90,11 @@ class MosaicWriter(DataSourceArrowWriter):
         DatasetOptions(**of_dataset)
         file_schema(self._schema, self._partition_by, of_files)
         adds = mode in ("append", "overwrite_partitions") and self._partition_by
-        known = take_snapshot(storage).partition_types if adds else {}
+        recorded = take_snapshot(storage).partition_types if adds else {}
         self._job = WriteJob.start(
             storage,
             mode="error" if mode == "ignore" else mode,
-            partition_types=united_types(storage.name, known, self._schema, self._partition_by),
+            partition_types=united_types(storage.name, recorded, self._schema, self._partition_by),
         )
 
     @property
