@@ -177,7 +177,7 @@ class TestGoesOnAfterAFault:
         data = forge(b"", schema(("a", INTEGER)), index, num_row_groups=2000)
         found = pymosaic.verify(data)
         assert len(found) == 1001
-        assert "there is more" in found[-1].message
+        assert "there are more" in found[-1].message
 
 
 class TestStatistics:

@@ -80,7 +80,7 @@ def data_files(dataset: str) -> list[str]:
 
 
 def select_names(entries: Iterable[str] | None, names: list[str]) -> list[str] | None:
-    """The columns that ``-c`` names: exact names or globs, separated by commas."""
+    """The columns that ``-c`` names: exact names or patterns, separated by commas."""
     if not entries:
         return None
     from pymosaic.file.projection import resolve_columns

@@ -216,7 +216,7 @@ class PartitionedWriter:
 
     @property
     def _ratio(self) -> float | None:
-        """The compression ratio so far, over complete and open files."""
+        """Compressed size divided by serialised size so far, over complete and open files."""
         if self._raw_bytes:
             return self._compressed_bytes / self._raw_bytes
         ratios = (file.writer.compression_ratio for file in self._open.values())

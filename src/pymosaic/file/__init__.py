@@ -1,1 +1,1 @@
-"""One file: opening, planning, reading, writing, describing and verifying it."""
+"""Single files: opening, planning, reading, writing, inspecting and verifying."""

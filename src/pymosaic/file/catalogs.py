@@ -1,8 +1,7 @@
-"""Catalogs of schema blocks that were seen before.
+"""A cache of catalogs by schema block.
 
-Files of one table mostly have the same schema block, byte for byte. A block that was seen before is
-not parsed again: files share one catalog, and all that is worked out from a catalog is worked out
-once.
+Files of one table mostly have the same schema block, byte for byte. A known block is not parsed
+again: files share one catalog, and everything derived from a catalog is computed once.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from pymosaic.limits import Limits
 
 __all__ = ["BYTES_PER_COLUMN", "CatalogCache", "catalogs"]
 
-# What a catalog takes, about.
+# Approximate size of a catalog.
 BYTES_PER_COLUMN = 100
 _MAX_BYTES = 128 << 20
 
@@ -31,7 +30,7 @@ class CatalogCache:
     Parameters
     ----------
     max_bytes : int
-        What catalogs and blocks may take together; one is kept whatever its size.
+        Maximum total size of catalogs and blocks; one is kept whatever its size.
     """
 
     def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
@@ -51,7 +50,7 @@ class CatalogCache:
             self._bytes = 0
 
     def parse(self, block: bytes | memoryview, compression: Compression, limits: Limits) -> Catalog:
-        """The catalog of a schema block, prefix included."""
+        """The catalog of a schema block, given with its prefix."""
         key = (compression, limits, bytes(block))
         catalog = self._catalogs.get(key)
         if catalog is not None:
@@ -61,7 +60,7 @@ class CatalogCache:
                     self._catalogs.move_to_end(key)
                 self._latest = catalog
             return catalog
-        # Of files opened at the same time, one parses and the others wait for it.
+        # If files are opened at the same time, one parses and the others wait for it.
         with self._lock:
             catalog = self._catalogs.get(key)
             if catalog is None:
@@ -79,7 +78,7 @@ class CatalogCache:
             self._bytes -= _weight(dropped_block, dropped)
 
     def _renew_lock(self) -> None:
-        """For a child that was forked while another thread held the lock."""
+        """Reset after a fork, during which another thread may have held the lock."""
         self._lock = threading.Lock()
 
 
@@ -87,6 +86,6 @@ def _weight(block: bytes, catalog: Catalog) -> int:
     return len(block) + BYTES_PER_COLUMN * catalog.num_nodes
 
 
-# One for the process: tasks of a cluster come one by one, and mostly want the same schema.
+# One per process: tasks of a cluster arrive one by one, and mostly use the same schema.
 catalogs = CatalogCache()
 os.register_at_fork(after_in_child=catalogs._renew_lock)

@@ -1,4 +1,4 @@
-"""What a file is made of: row groups, buckets, layouts, encodings, sizes. No value is decoded."""
+"""The structure of a file: row groups, buckets, layouts, encodings, sizes. Decodes no values."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ class ColumnMetadata:
     Parameters
     ----------
     name : str
-        The column; for children of ARRAY and MAP the column that they belong to.
+        The column; for children of ARRAY and MAP, the column they belong to.
     is_child : bool
         Whether this is a child of an ARRAY or MAP; the column itself then stores lengths.
     encoding : str
         ``"PLAIN"``, ``"CONST"``, ``"DICT"`` or ``"ALL_NULL"``.
     num_values, null_count : int
-        Rows (of a child: elements), and nulls among them.
+        Number of rows (for a child: elements), and of nulls among them.
     dictionary_size : int
-        Entries of the dictionary; 0 without one.
+        Number of dictionary entries; 0 if there is no dictionary.
     raw_size : int
         Bytes before compression: values, dictionary and null bitmap.
     compressed_size : int or None
-        Bytes on disk in a paged bucket; None where the bucket is compressed as a whole.
+        Bytes on disk in a paged bucket; None if the bucket is compressed as a whole.
     """
 
     name: str
@@ -72,7 +72,7 @@ class BucketMetadata:
     Parameters
     ----------
     first_column, num_columns : int
-        Its columns, as places in name order.
+        Its columns, as positions in name order.
     """
 
     first_column: int
@@ -90,7 +90,7 @@ class BucketMetadata:
 
     @property
     def bucket(self) -> int:
-        """Its number."""
+        """The number of the bucket."""
         return self._place.bucket
 
     @property
@@ -100,17 +100,17 @@ class BucketMetadata:
 
     @property
     def offset(self) -> int:
-        """Where it starts in the file; 0 if it is missing."""
+        """Offset in the file; 0 if the bucket is missing."""
         return self._place.offset
 
     @property
     def compressed_size(self) -> int:
-        """Its bytes in the file."""
+        """Size in the file, in bytes."""
         return self._place.compressed_size
 
     @property
     def raw_size(self) -> int | None:
-        """Bytes before compression; None for paged buckets, whose pages tell theirs."""
+        """Size before compression; None for paged buckets, whose pages state their own."""
         return self._place.raw_size or None
 
     @property
@@ -119,19 +119,19 @@ class BucketMetadata:
         return self._file.catalog.names(self.first_column, self.first_column + self.num_columns)
 
     def columns(self) -> list[ColumnMetadata]:
-        """Encodings and sizes of the columns; reads the bucket."""
+        """Encodings and sizes of the columns. Reads the bucket."""
         with located(self._file.name):
             return self._read_columns()
 
     def dictionary(self, column: str) -> list[tuple[ColumnMetadata, pa.Array]]:
-        """The dictionaries of a column, or its constants; reads the bucket.
+        """The dictionaries of a column, or its constants. Reads the bucket.
 
         Returns
         -------
         list of (ColumnMetadata, pyarrow.Array)
-            One for the column (of an ARRAY or MAP: for its lengths), then one for each child, with
-            the entries in the order in which the file stores them. A constant is one entry, and a
-            column that is neither a dictionary nor constant has none.
+            One for the column (for an ARRAY or MAP: for its lengths), then one for each child, with
+            the entries in stored order. A constant is one entry, and a column with another
+            encoding has no entries.
 
         Examples
         --------
@@ -227,18 +227,18 @@ class RowGroupMetadata:
     _row_group: int = field(repr=False)
 
     def bucket(self, bucket: int) -> BucketMetadata:
-        """One of the buckets, stored or not."""
+        """A bucket by number, stored or not."""
         first, last = self._file.catalog.bucket_range(bucket)
         place = bucket_place(self._file.index, self._row_group, bucket)
         return BucketMetadata(first, last - first, place, self._file, self._row_group)
 
     def buckets(self) -> Iterator[BucketMetadata]:
-        """All buckets, by number."""
+        """All buckets, ordered by number."""
         return (self.bucket(bucket) for bucket in range(self.num_buckets))
 
     @property
     def compressed_size(self) -> int:
-        """Bytes of all buckets on disk."""
+        """Total size of all buckets on disk."""
         return self._file.index.compressed_size(self._row_group)
 
     @property
@@ -248,7 +248,7 @@ class RowGroupMetadata:
 
 
 class FileMetadata:
-    """What a file is made of.
+    """The structure of a file.
 
     Examples
     --------
@@ -275,7 +275,7 @@ class FileMetadata:
 
     @property
     def num_rows(self) -> int:
-        """Rows in all row groups."""
+        """Number of rows in all row groups."""
         return self._file.index.num_rows
 
     @property
@@ -305,31 +305,31 @@ class FileMetadata:
 
     @property
     def file_size(self) -> int:
-        """Bytes of the file."""
+        """Size of the file in bytes."""
         return self._file.size
 
     @property
     def schema_block_size(self) -> int:
-        """Bytes of the schema block on disk."""
+        """Size of the schema block on disk."""
         return self._file.footer.schema_size
 
     @property
     def schema_offset(self) -> int:
-        """Where the schema block starts, after the last bucket."""
+        """Offset of the schema block, after the last bucket."""
         return self._file.footer.schema_offset
 
     @property
     def index_offset(self) -> int:
-        """Where the row group index starts, after the schema block."""
+        """Offset of the row group index, after the schema block."""
         return self._file.footer.index_offset
 
     @property
     def index_size(self) -> int:
-        """Bytes of the row group index."""
+        """Size of the row group index in bytes."""
         return self._file.index_bytes
 
     def column_bucket(self, name: str) -> int:
-        """The number of the bucket that a column is in."""
+        """The number of the bucket that contains a column."""
         return int(buckets_of(self._file.catalog, np.array([self._position(name)]))[0])
 
     def _position(self, name: str) -> int:
@@ -340,7 +340,7 @@ class FileMetadata:
         return position
 
     def column_type(self, name: str) -> str:
-        """The type that the file declares for a column, such as ``"DECIMAL(20, 0) NOT NULL"``."""
+        """The declared type of a column, such as ``"DECIMAL(20, 0) NOT NULL"``."""
         position = self._position(name)
         type_id, nullable, parameter, scale = self._file.catalog.type_of(position)
         text = TypeId(type_id).name
@@ -351,7 +351,7 @@ class FileMetadata:
         return text if nullable else f"{text} NOT NULL"
 
     def row_group(self, row_group: int) -> RowGroupMetadata:
-        """One of the row groups."""
+        """A row group by number."""
         return RowGroupMetadata(
             self._file.index.row_count(row_group), self.num_buckets, self._file, row_group
         )

@@ -1,4 +1,4 @@
-"""One opened file: what its end says, and a way to its bytes."""
+"""An opened file: its parsed metadata, and access to its bytes."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ Fetch: TypeAlias = Callable[[Sequence[ByteRange]], list[memoryview]]
 
 @dataclass(frozen=True, slots=True)
 class FileHead:
-    """What is known of a file without its data; it does not keep the file open.
+    """The metadata of a file, without its data; does not keep the file open.
 
     Parameters
     ----------
     name : str or None
-        Its path or URI; None for bytes and unnamed file objects.
+        Path or URI; None for bytes and unnamed file objects.
     size : int
-        Bytes of the file.
+        Size of the file in bytes.
     footer : Footer
     catalog : Catalog
-        Its columns; files with the same schema block share one.
+        The columns; files with the same schema block share one catalog.
     index : RowGroupIndex
-        Its row groups and statistics.
+        The row groups and statistics.
     version : object
-        Another for a file that was replaced; None where that is not known.
+        Changes when the file is replaced; None if unknown.
     """
 
     name: str | None
@@ -50,7 +50,7 @@ class FileHead:
     version: object
 
     def is_of(self, size: int, version: object) -> bool:
-        """Whether a file is, as far as that is known, the one that this was read from."""
+        """Whether a file is, as far as known, the one that this was read from."""
         known = self.version is not None and version is not None
         return self.size == size and (not known or self.version == version)
 
@@ -61,15 +61,15 @@ class FileHead:
 
     @property
     def index_bytes(self) -> int:
-        """Bytes of the row group index."""
+        """Size of the row group index in bytes."""
         return self.footer.index_size(self.size)
 
     def open(self, source: Source, limits: Limits) -> OpenFile:
-        """The file, open, whose end need not be read again."""
+        """Open the file without reading its end again."""
         return self.open_with(source, limits, source.read_ranges)
 
     def open_with(self, source: Source, limits: Limits, fetch: Fetch) -> OpenFile:
-        """The file, open, with another way to its bytes than asking the source."""
+        """Open the file with a fetch function other than that of the source."""
         return OpenFile(
             self.name,
             self.size,
@@ -90,11 +90,11 @@ class OpenFile(FileHead):
     Parameters
     ----------
     limits : Limits
-        Caps that it is held to.
+        Caps on what the file may demand.
     source : Source
-        Where its bytes are.
+        Where the bytes come from.
     fetch : callable
-        Gives the bytes of each ``(offset, length)``, in the given order: from the source, or from
+        Returns the bytes of each ``(offset, length)``, in the given order: from the source, or from
         the end of the file if that is in memory.
     """
 
@@ -117,12 +117,12 @@ def head_of(
     ----------
     tail : Tail
     source : Source
-        Where it is from.
+        Where the tail was read from.
     limits : Limits
     catalog : Catalog, optional
-        That of its schema block, if it is known.
+        The catalog of its schema block, if known.
     keeps_tail : bool
-        Whether the tail may stay in memory. The index keeps the bytes that it is made from.
+        Whether the tail may stay in memory. The index keeps the bytes that it was parsed from.
     """
     footer = tail.footer
     if catalog is None:
@@ -140,7 +140,7 @@ def read_head(source: Source, limits: Limits) -> FileHead:
 
 
 def open_file(source: Source, limits: Limits) -> OpenFile:
-    """Open a file; its end, read for that, is kept and not read again."""
+    """Open a file, keeping its end in memory so that it is not read again."""
     with located(source.name):
         tail = read_tail(source, limits)
         head = head_of(tail, source, limits, keeps_tail=True)
@@ -148,7 +148,7 @@ def open_file(source: Source, limits: Limits) -> OpenFile:
 
 
 class _Bytes:
-    """The bytes of a file of which the end is in memory."""
+    """Fetches bytes of a file whose end is in memory."""
 
     def __init__(self, source: Source, tail: Tail) -> None:
         self._source = source
@@ -156,7 +156,7 @@ class _Bytes:
         self._tail_start = tail.start
 
     def fetch(self, ranges: Sequence[ByteRange]) -> list[memoryview]:
-        """The bytes of each range; nothing is read where none are asked for."""
+        """The bytes of each range; does not read if there are none."""
         self._source.check_open()
         missing = [item for item in ranges if item[0] < self._tail_start]
         fetched = iter(self._source.read_ranges(missing) if missing else ())

@@ -1,4 +1,4 @@
-"""The writer's options, checked when they are given."""
+"""Writer options, validated when given."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ __all__ = [
 ]
 
 DEFAULT_NUM_BUCKETS = 100
-# num_buckets="auto", from the study in docs/guides/tuning.md: files are then near their smallest
-# size, and a bucket takes about as long to decompress as the schema of 10,000 columns to read.
+# num_buckets="auto", from the study in docs/guides/tuning.md: files are then close to their
+# minimum size, and a bucket decompresses in about the time that a schema of 10,000 columns takes.
 AUTO_BUCKET_BYTES = 1 << 20
 AUTO_LEAST_BUCKETS = 10
 _U32_MAX = (1 << 32) - 1
 _U64_MAX = (1 << 64) - 1
-# What libzstd 1.5 takes; ZSTD_minCLevel() is -131072.
+# The range of libzstd 1.5; ZSTD_minCLevel() is -131072.
 _MIN_LEVEL = -131072
 _MAX_LEVEL = 22
-# What is split by default. A column must fit a block of 512 MiB: half of it leaves room, since the
-# size of a batch is estimated.
+# Batches above this are split by default. A column must fit in a block of 512 MiB; half of that
+# leaves room, because the size of a batch is estimated.
 _HUGE_COLUMN = 256 << 20
 _HUGE_BATCH = 1 << 30
 
 
 def check_int(name: str, value: object, low: int, high: int) -> None:
-    """Refuse what is not a whole number in a range; the message names the option."""
+    """Check that an option is an integer in a range."""
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise InvalidOptionError(f"{name} must be an int, got {value!r}")
     if not low <= int(value) <= high:
@@ -59,7 +59,7 @@ def _check_bool(name: str, value: object) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriterOptions:
-    """How a file is written; see :func:`pymosaic.write_table` for what each option does."""
+    """Options of a writer; see :func:`pymosaic.write_table` for their meaning."""
 
     compression: str | None = option("zstd", "zstd or none", TEXT)
     compression_level: int = option(1, "zstd level; higher is smaller but slower", INTEGER)
@@ -112,15 +112,15 @@ class WriterOptions:
 
     @property
     def codec(self) -> Compression:
-        """What compresses blocks."""
+        """The compressor of blocks."""
         return BY_NAME[self.compression or "none"]
 
     def pieces(self, total_bytes: int, largest_column_bytes: int) -> int:
-        """How many row groups to make of a batch of this size, at least.
+        """The minimum number of row groups for a batch of this size.
 
-        The reference never splits a batch, and neither do we unless that is asked for, or the
-        batch is so large that a column would not fit a block, or readers would need too much
-        memory for one row group.
+        The reference implementation never splits a batch, and neither do we, unless requested or
+        unless the batch is so large that a column would not fit in a block, or that readers would
+        need too much memory for one row group.
         """
         splits = self.split_batches
         if splits is None:
@@ -162,5 +162,5 @@ def _names(option: str, value: Iterable[str] | str) -> tuple[str, ...]:
         ) from None
     for name in names:
         if not isinstance(name, str):
-            raise InvalidOptionError(f"{option} must hold column names, got {name!r}")
+            raise InvalidOptionError(f"{option} must contain column names, got {name!r}")
     return names

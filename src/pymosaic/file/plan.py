@@ -1,6 +1,6 @@
-"""(catalog, index, columns, row group) -> which bytes of which buckets to read. Pure.
+"""Read planning: which bytes of which buckets a projection of a row group needs. Pure.
 
-What to read of a paged bucket is known in two steps: its directory says where the slots are.
+A paged bucket takes two steps: its directory says where the slots are.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ ByteRange: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class BucketPlan:
-    """What to take from one bucket of one row group.
+    """The columns to read from one bucket of one row group.
 
-    ``positions`` are the wanted columns in ascending order, ``slots`` their places in the result.
+    ``positions`` are the wanted columns in ascending order, ``slots`` their indices in the result.
     """
 
     place: BucketPlace
@@ -36,7 +36,7 @@ class BucketPlan:
 
 
 class Slot(NamedTuple):
-    """A slot of a paged bucket: its physical column, and its bytes, counted from the bucket's."""
+    """A slot of a paged bucket: its physical column, and its byte range within the bucket."""
 
     column: int
     start: int
@@ -63,9 +63,9 @@ def plan_row_group(
 
 
 def first_range(plan: BucketPlan, catalog: Catalog, decoder: BucketDecoder) -> ByteRange | None:
-    """What to read of a bucket before anything is known of it; None if it is not stored.
+    """The first range to read of a bucket; None if it is not stored.
 
-    That is all of it, or the directory of a paged bucket of which only some columns are wanted.
+    That is the whole bucket, or the directory of a paged bucket if only some columns are wanted.
     """
     place = plan.place
     if place.missing:
@@ -82,7 +82,7 @@ def wanted_slots(
 ) -> list[Slot]:
     """The slots that hold the wanted columns and their children, without the empty ones.
 
-    ``offsets`` is what :func:`pymosaic.format.bucket.parse_directory` gave.
+    ``offsets`` is the result of :func:`pymosaic.format.bucket.parse_directory`.
     """
     slots = []
     for position in plan.positions:

@@ -1,7 +1,7 @@
-"""Column selection: what the caller wrote as ``columns``, turned into positions in the file.
+"""Column selection: the caller's ``columns``, resolved to positions in the file.
 
-Names are sorted in the file, so a pattern with a literal prefix concerns one run of columns, and
-only that run is scanned.
+Names are sorted in the file, so a pattern with a literal prefix can only match one run of columns,
+and only that run is scanned.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ __all__ = ["ColumnCatalog", "Positions", "resolve_columns"]
 Positions = npt.NDArray[np.int64]
 
 _WILDCARD = "*"
-# What makes a pattern elsewhere (paths, shells), but is part of names here, such as "x[1]".
+# Special in patterns elsewhere (paths, shells), but part of names here, such as "x[1]".
 _OTHER_WILDCARDS = frozenset("?[")
-# How many entries of a failed selection an error message names.
+# Number of failed entries that an error message names.
 _SHOWN_ENTRIES = 5
 
 
 class ColumnCatalog(Protocol):
-    """The columns of a file by position in name order, as the compiled catalog offers them."""
+    """The columns of a file by position in name order: the interface of the compiled catalog."""
 
     @property
     def num_columns(self) -> int:
@@ -41,7 +41,7 @@ class ColumnCatalog(Protocol):
         ...
 
     def find_many(self, names: list[str]) -> Positions:
-        """Positions of names, with -1 for those that are not there."""
+        """Positions of names, with -1 for unknown ones."""
         ...
 
     def name(self, position: int) -> str:
@@ -53,34 +53,34 @@ class ColumnCatalog(Protocol):
         ...
 
     def prefix_range(self, prefix: str) -> tuple[int, int] | None:
-        """First position, and the one after the last, of the names with a prefix.
+        """Range of the positions of names with a prefix: first, and one after the last.
 
         None if the names in the file are not sorted.
         """
         ...
 
     def original_order(self) -> Positions:
-        """Position of each column, in the order in which the user wrote them."""
+        """Position of each column, in the order in which they were written."""
         ...
 
 
 def resolve_columns(
     columns: Iterable[str] | None, catalog: ColumnCatalog, option: str = "columns"
 ) -> Positions:
-    """Turn a selection of columns into positions.
+    """Resolve a selection of columns to positions.
 
     Parameters
     ----------
     columns : iterable of str, or None
-        Names and patterns, in the order wanted; None selects all columns in their original order.
-        An entry that names a column is that column. Any other with a ``*``, which stands for any
-        text, is a pattern; its columns come in their original order. No other character is
-        special: an entry without ``*`` never gives a column of another name.
+        Names and patterns, in the wanted order; None selects all columns in their original order.
+        An entry that is the name of a column selects that column. Any other entry with a ``*``,
+        which matches any text, is a pattern; its columns come in their original order. No other
+        character is special: an entry without ``*`` never selects a column of another name.
         A column that is selected more than once appears once, at its first place.
     catalog : ColumnCatalog
         The columns of the file.
     option : str
-        What the caller's option is called, for messages.
+        Name of the caller's option, for messages.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def _check_entries(columns: Iterable[str], option: str) -> list[str]:
         for entry in entries:
             if not isinstance(entry, str):
                 raise InvalidOptionError(
-                    f"{option} must hold names or patterns (str), got {entry!r}"
+                    f"{option} must contain names or patterns (str), got {entry!r}"
                 )
         entries = [str(entry) for entry in entries]
     return entries
@@ -153,7 +153,7 @@ def _expand_patterns(
     catalog: ColumnCatalog,
     option: str,
 ) -> Positions:
-    """Put the matches of a pattern in its place; ``unknown`` tells which entries name no column."""
+    """Replace patterns with their matches; ``unknown`` marks the entries that name no column."""
     scanner = _Scanner(catalog)
     pieces: list[Positions] = []
     missing: list[str] = []
@@ -170,7 +170,7 @@ def _expand_patterns(
 
 
 class _Scanner:
-    """Matches patterns against the columns; what several patterns need is made once."""
+    """Matches patterns against the columns; data shared by several patterns is built once."""
 
     def __init__(self, catalog: ColumnCatalog) -> None:
         self._catalog = catalog
@@ -187,7 +187,7 @@ class _Scanner:
         if run is not None and not rest:
             return self._in_original_order(np.arange(*run, dtype=np.int64))
         start, stop = everything if run is None else run
-        # Its expressions do not backtrack, however many stars there are.
+        # Its regular expressions do not backtrack, however many stars there are.
         literal = re.sub(r"[?\[]", r"[\g<0>]", pattern)
         matches = re.compile(fnmatch.translate(literal)).match
         found = [
@@ -215,9 +215,9 @@ class _Scanner:
 
 
 def _describe(missing: list[str], num_entries: int, catalog: ColumnCatalog) -> str:
-    """Word the error for entries that match nothing."""
+    """The message for entries that match nothing."""
     if not catalog.num_columns:
-        return f"{quote(missing[0])} matches nothing, the file has no columns"
+        return f"{quote(missing[0])} matches nothing: the file has no columns"
     shown = missing[:_SHOWN_ENTRIES]
     told = _with_suggestions(shown, catalog)
     if len(missing) == 1:
@@ -233,7 +233,7 @@ def _describe(missing: list[str], num_entries: int, catalog: ColumnCatalog) -> s
 
 
 def _with_suggestions(entries: list[str], catalog: ColumnCatalog) -> list[str]:
-    """Add to each entry what columns of similar name there are."""
+    """Add suggestions of similar column names to each entry."""
     index: NameIndex | None = None
     result: list[str] = []
     for entry in entries:
@@ -250,7 +250,7 @@ def _neighbours(entry: str, catalog: ColumnCatalog) -> list[str]:
         return catalog.names(0, num_columns)
     centre = 0
     shortest, longest = 0, len(entry)
-    # A prefix that some name has is followed, on the way down, only by such prefixes.
+    # If some name has a prefix, all shorter prefixes occur too.
     while shortest < longest:
         length = (shortest + longest + 1) // 2
         run = catalog.prefix_range(entry[:length])

@@ -41,20 +41,20 @@ class MosaicFile(Closing):
     """An open Mosaic file.
 
     Opening reads the end of the file (footer, index, schema block), in one read for ordinary
-    files. Columns are read when they are asked for, and only the buckets (of paged buckets only
-    the slots) that hold them.
+    files. Columns are read on request, and only the buckets that hold them (or, in paged buckets,
+    only the slots).
 
     Parameters
     ----------
     source : str, path-like, bytes-like or binary file object
         A path, a URI, the bytes of a file, or an open file (which stays open).
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
-        Where ``source``, then a path, is looked up.
+        The file system of ``source``, which must then be a path.
     limits : Limits, optional
-        Caps that the file is held to.
+        Caps on what the file may demand.
     merge_gap : int, optional
-        Byte ranges at most this far apart are read as one. By default 4 KiB for local files,
-        where a read is cheap, and 1 MiB for object stores, where a request is not.
+        Byte ranges at most this many bytes apart share a read. By default 4 KiB for local files,
+        where reads are cheap, and 1 MiB for object stores, where requests are not.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class MosaicFile(Closing):
             raise
 
     def close(self) -> None:
-        """Close the file. Data that was read stays valid, a file object of the caller's open."""
+        """Close the file. Data already read stays valid; a caller's file object stays open."""
         self._source.close()
 
     def __repr__(self) -> str:
@@ -108,7 +108,7 @@ class MosaicFile(Closing):
 
     @property
     def num_rows(self) -> int:
-        """Rows in all row groups."""
+        """Number of rows in all row groups."""
         return self._opened.index.num_rows
 
     @property
@@ -123,25 +123,25 @@ class MosaicFile(Closing):
 
     @property
     def num_buckets(self) -> int:
-        """Number of buckets that columns are spread over."""
+        """Number of buckets."""
         return self._opened.catalog.num_buckets
 
     @property
     def column_names(self) -> list[str]:
-        """Names in the order in which the columns were written."""
+        """Column names in the order in which they were written."""
         names = self._opened.catalog.names()
         return [names[position] for position in self._opened.catalog.original_order()]
 
     @property
     def schema(self) -> pa.Schema:
-        """The Arrow schema, columns in the order in which they were written."""
+        """The Arrow schema, with columns in the order in which they were written."""
         if self._schema is None:
             self._schema = self._import_schema(self._opened.catalog.original_order())
         return self._schema
 
     @property
     def metadata(self) -> FileMetadata:
-        """What the file is made of: row groups, buckets, layouts, encodings and sizes."""
+        """The structure of the file: row groups, buckets, layouts, encodings and sizes."""
         return FileMetadata(self._opened)
 
     def _import_schema(self, positions: Positions) -> pa.Schema:
@@ -149,7 +149,7 @@ class MosaicFile(Closing):
             return Selection(self._opened.catalog, positions).import_schema()
 
     def statistics(self, row_group: int) -> dict[str, ColumnStatistics]:
-        """Statistics of a row group, by column name; only columns that have some.
+        """Statistics of a row group by column name; only columns that have statistics.
 
         Examples
         --------
@@ -236,7 +236,7 @@ class MosaicFile(Closing):
         use_threads: bool,
         budget: MemoryBudget | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Check the request now, then read one row group after the other."""
+        """Check the request now, then read one row group after another."""
         if isinstance(row_groups, Integral):
             raise InvalidOptionError(
                 f"row_groups must be a list of numbers, got {row_groups!r}: "
@@ -249,8 +249,8 @@ class MosaicFile(Closing):
         return self._generate(selection, row_filter, wanted, use_threads, budget)
 
     def _row_filter(self, filters: object) -> _RowFilter | None:
-        # pyarrow.compute, which filters stand on, takes a quarter of the time that all of this
-        # package takes to import.
+        # pyarrow.compute, which filters need, takes a quarter of the import time of the whole
+        # package.
         from pymosaic.filters.tuples import parse_filters
 
         parsed = parse_filters(filters)
@@ -280,7 +280,7 @@ class MosaicFile(Closing):
 
 
 def opened(file: MosaicFile) -> OpenFile:
-    """What is known of a file, and the way to its bytes, for other modules of this package."""
+    """The opened file, for other modules of this package."""
     return file._opened
 
 
@@ -337,9 +337,9 @@ def read_table(
     source : str, path-like, bytes-like or binary file object
         A path, a URI, the bytes of a file, or an open file.
     columns : list of str, optional
-        Names in the order wanted, or patterns such as ``"sensor_temp_*"``. An entry that names a
-        column is that column, any other with a ``*`` is a pattern. An empty list keeps the row
-        count.
+        Names in the wanted order, or patterns such as ``"sensor_temp_*"``. A column's own name
+        always selects that column; any other entry with a ``*`` is a pattern. An empty list keeps
+        the row count.
     filters : list of tuples, or list of lists of tuples, optional
         Rows to keep, as in :func:`pyarrow.parquet.read_table`: ``[("age", ">", 50)]``; inner lists
         are joined by AND, the outer one by OR. Operators: ``= == != < <= > >= in not in`` and
@@ -347,9 +347,9 @@ def read_table(
     use_threads : bool
         Decode buckets on several threads.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
-        Where ``source``, then a path, is looked up.
+        The file system of ``source``, which must then be a path.
     limits : Limits, optional
-        Caps that the file is held to.
+        Caps on what the file may demand.
 
     Returns
     -------
@@ -396,9 +396,9 @@ def read_schema(
 def read_metadata(
     source: SourceLike, *, filesystem: object = None, limits: Limits | None = None
 ) -> FileMetadata:
-    """Read what a file is made of; see :class:`pymosaic.FileMetadata`.
+    """Read the structure of a file; see :class:`pymosaic.FileMetadata`.
 
-    The file stays open for as long as the result lives: encodings are read when asked for.
+    The file stays open as long as the result exists: encodings are read on request.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""One row group on its way from bytes to Arrow batches.
+"""Reading one row group: from stored bytes to Arrow batches.
 
-Rounds of reading for a projection: monolithic buckets and the directories of paged ones in the
-first, the wanted slots of paged buckets in the second. A paged bucket of which every column is
+A projection takes up to two rounds of reads: monolithic buckets and the directories of paged ones
+in the first, the wanted slots of paged buckets in the second. A paged bucket whose columns are all
 wanted is read whole in the first.
 """
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 __all__ = ["BucketLoader", "RowGroupReader", "Selection"]
 
-# Below this many compressed bytes, handing work to threads costs more than it saves.
+# Below this many compressed bytes, threads cost more than they save.
 _WORTH_A_THREAD = 128 << 10
 
 
 class Selection:
-    """Some columns of a file, and their Arrow schema once it is wanted, unless it is known."""
+    """Some columns of a file, with their Arrow schema, which is made on demand unless given."""
 
     def __init__(
         self, catalog: Catalog, positions: Positions, schema: pa.Schema | None = None
@@ -61,7 +61,7 @@ class Selection:
             try:
                 schema = pa.schema(self)
             except pa.ArrowInvalid as error:
-                # Types that Limits allow but Arrow cannot take: nested too deep.
+                # Types that Limits allows but Arrow does not: nested too deep.
                 raise UnsupportedFeatureError(str(error), structure="schema block") from error
             if self._catalog.has_nul_names:
                 # The Arrow C interface ends a name at its first NUL.
@@ -73,7 +73,7 @@ class Selection:
 
 
 class BucketLoader:
-    """The stored bytes of one bucket, fetched for the wanted columns and located in a decoder."""
+    """The stored bytes of one bucket, fetched for the wanted columns and loaded into a decoder."""
 
     def __init__(self, file: OpenFile, row_group: int, num_rows: int, plan: BucketPlan) -> None:
         self.plan = plan
@@ -83,23 +83,23 @@ class BucketLoader:
         self._whole: memoryview | None = None
         self._slots: dict[int, memoryview] = {}
         self._offsets: npt.NDArray[np.int64] | None = None
-        # Physical columns whose pages are in the decoder; None until a first load.
+        # Physical columns whose pages are in the decoder; None before the first load.
         self._loaded: set[int] | None = None
         check_layout(plan.place, file.compression, self._structure)
 
     def retarget(self, plan: BucketPlan) -> None:
-        """Ask for other columns of the same bucket; what was loaded before stays."""
+        """Request other columns of the same bucket; loaded ones are kept."""
         self.plan = plan
 
     def first_ranges(self) -> list[ByteRange]:
-        """What the first round must fetch."""
+        """The ranges that the first round must fetch."""
         if self._loaded is not None:
             return []
         wanted = first_range(self.plan, self._file.catalog, self.decoder)
         return [] if wanted is None else [wanted]
 
     def take_first(self, data: Sequence[memoryview]) -> list[ByteRange]:
-        """Take the first round's bytes; returns the slots that the second must fetch."""
+        """Accept the bytes of the first round; returns the slots that the second must fetch."""
         place = self.plan.place
         if place.missing:
             self.decoder.load_missing()
@@ -123,12 +123,12 @@ class BucketLoader:
                 self._slots[column] = data[start:stop]
 
     def take_slots(self, data: Sequence[memoryview]) -> None:
-        """Take the second round's bytes."""
+        """Accept the bytes of the second round."""
         wanted = [slot.column for slot in self._missing_slots()]
         self._slots.update(zip(wanted, data, strict=True))
 
     def _missing_slots(self) -> list[Slot]:
-        """The wanted slots that are neither here nor in the decoder."""
+        """The wanted slots that are neither fetched nor in the decoder."""
         if self._offsets is None:
             return []
         known = self._slots.keys() if self._loaded is None else self._loaded | self._slots.keys()
@@ -136,11 +136,11 @@ class BucketLoader:
         return [slot for slot in slots if slot.column not in known]
 
     def slot_sizes(self) -> dict[int, int]:
-        """Bytes on disk of the slots that were fetched, by physical column."""
+        """Sizes on disk of the fetched slots, by physical column."""
         return {column: len(slot) for column, slot in self._slots.items()}
 
     def unprotected(self) -> int:
-        """How many of the blocks that were fetched have no checksum."""
+        """The number of fetched blocks without a checksum."""
         has_checksum = self._file.compression.has_checksum
         if self._whole is not None and not self.plan.place.paged:
             return int(not has_checksum(self._whole))
@@ -148,7 +148,7 @@ class BucketLoader:
         return sum(not has_checksum(block) for block in blocks)
 
     def load(self) -> None:
-        """Decompress what was fetched and locate the columns in it."""
+        """Decompress the fetched bytes and locate the columns in them."""
         try:
             self._load()
         except (CorruptFileError, LimitExceededError) as error:
@@ -160,7 +160,7 @@ class BucketLoader:
         place = self.plan.place
         if self._whole is not None and not place.paged:
             raw = compression.decompress(self._whole, place.raw_size, "bucket", limits)
-            # The row count is not under the checksum; that the data fits it vouches for it.
+            # The row count is not covered by a checksum; data that fits it confirms it.
             self.decoder.load_monolithic(raw, compression.has_checksum(self._whole))
         for column, slot in self._slots.items():
             structure = f"{self._structure}, slot {column}"
@@ -170,7 +170,7 @@ class BucketLoader:
         self._slots = {}
 
     def release(self) -> None:
-        """Let go of the bucket's bytes."""
+        """Release the bytes of the bucket."""
         del self.decoder
 
     def decode(self, batch: BatchExport, output: OutputArena) -> None:
@@ -182,7 +182,7 @@ class BucketLoader:
             raise
 
     def _locate(self, error: CorruptFileError | LimitExceededError) -> None:
-        """Errors of the kernel know the page or bucket they are in, not which one that is."""
+        """Add the row group and bucket to kernel errors, which know only the kind of structure."""
         if error.structure in (None, "row group", "bucket"):
             error.relocate(structure=self._structure)
         elif not error.structure.startswith(self._structure):
@@ -209,7 +209,7 @@ class RowGroupReader:
     def read(self, selection: Selection, keep_buckets: bool = False) -> pa.RecordBatch:
         """The selected columns, in the order of the selection.
 
-        With ``keep_buckets`` a later call takes what it can from the buckets read here.
+        With ``keep_buckets``, a later call reuses the buckets read here.
         """
         file = self._file
         positions = selection.positions
@@ -223,7 +223,7 @@ class RowGroupReader:
 
         def decode(run: Sequence[BucketLoader] | None) -> None:
             if run is None:
-                # A wide schema takes Arrow a while: time to decode in, on other threads.
+                # Arrow takes a while for a wide schema; other threads decode in that time.
                 selection.import_schema()
                 return
             thread = get_ident()
@@ -251,10 +251,10 @@ class RowGroupReader:
         tested: Selection,
         adapt: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
     ) -> pa.RecordBatch | None:
-        """The wanted columns of the rows that pass a filter, or None if no row does.
+        """The wanted columns of the rows that match a filter, or None if no row does.
 
-        The columns that it tests are read first, and the others only if a row passes. ``adapt``
-        makes of the tested columns what the filter expects.
+        The filter's columns are read first, and the others only if a row matches. ``adapt``
+        converts the filter's columns to what the filter expects.
         """
         batch = self.read(tested, keep_buckets=True)
         mask = row_filter.mask(batch if adapt is None else adapt(batch))
@@ -265,7 +265,7 @@ class RowGroupReader:
         return batch if matches == self.num_rows else batch.filter(mask)
 
     def fetch(self, plans: Sequence[BucketPlan]) -> list[BucketLoader]:
-        """Read the bytes of some buckets, in two rounds at most."""
+        """Read the bytes of some buckets, in at most two rounds."""
         loaders = [self._loader(plan) for plan in plans]
         first = [loader.first_ranges() for loader in loaders]
         data = iter(self._file.fetch([item for ranges in first for item in ranges]))

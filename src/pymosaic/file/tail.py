@@ -17,7 +17,7 @@ __all__ = ["Tail", "check_buckets", "check_size", "read_tail", "write_tail"]
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The end of a file as it was read, from ``start``; only the footer is parsed."""
+    """The end of a file as read, from ``start`` on; only the footer is parsed."""
 
     footer: Footer
     data: memoryview
@@ -35,12 +35,12 @@ class Tail:
         return self.data[self.footer.index_offset - self.start : -FOOTER_SIZE]
 
     def schema_content(self, limits: Limits) -> bytes:
-        """The content of the schema block; compressed, equal contents may have other bytes."""
+        """The content of the schema block; equal contents may be compressed to different bytes."""
         return bytes(schema_block.content(self.schema_block, self.footer.compression, limits))
 
 
 def read_tail(source: Source, limits: Limits) -> Tail:
-    """Read footer, index and schema block: in one read, or in two where they are large."""
+    """Read footer, index and schema block, in one read, or in two if they are large."""
     size = min(source.size, max(source.tail_bytes, FOOTER_SIZE))
     start = source.size - size
     data = memoryview(source.read(start, size))
@@ -55,19 +55,19 @@ def read_tail(source: Source, limits: Limits) -> Tail:
 
 
 def check_size(structure: str, size: int, limits: Limits) -> None:
-    """Refuse a schema block or index that is larger than the limits allow."""
+    """Refuse a schema block or index that exceeds the limits."""
     if size > limits.max_index_bytes:
         raise LimitExceededError(
-            f"{size} bytes are above Limits.max_index_bytes ({limits.max_index_bytes})",
+            f"{size} bytes exceed Limits.max_index_bytes ({limits.max_index_bytes})",
             structure=structure,
         )
 
 
 def check_buckets(footer: Footer, catalog: Catalog) -> None:
-    """Footer and schema block must agree."""
+    """Check that footer and schema block agree."""
     if catalog.num_buckets != footer.num_buckets:
         raise CorruptFileError(
-            f"the footer has {footer.num_buckets} buckets, the schema block {catalog.num_buckets}",
+            f"the footer says {footer.num_buckets} buckets, the schema block {catalog.num_buckets}",
             structure="footer",
             offset=16,
         )
@@ -82,7 +82,7 @@ def write_tail(
     num_row_groups: int,
     compression: Compression,
 ) -> None:
-    """Write the end of a file whose buckets are written: schema block, index and footer."""
+    """Write the end of a file after its buckets: schema block, index and footer."""
     schema_offset = sink.position
     sink.write(block)
     index_offset = sink.position

@@ -40,10 +40,10 @@ from pymosaic.threads import num_threads, ordered_map
 __all__ = ["MosaicWriter", "check_writable", "write_table"]
 
 _U32_MAX = (1 << 32) - 1
-# The size estimate before anything was compressed, and what it allows for the end of the file.
+# The compression ratio assumed at first, and the size assumed for the end of the file.
 _EXPECTED_ZSTD_RATIO = 0.3
 _EXPECTED_TAIL_BYTES = 1024
-# Below this many values, handing columns to threads costs more than it saves.
+# Below this many values, threads cost more than they save.
 _WORTH_A_THREAD = 1 << 17
 
 
@@ -52,9 +52,9 @@ class MosaicWriter(Closing):
 
     The file appears when the writer is closed, whole or not at all: a local file is written
     beside its target and renamed. An exception inside the ``with`` block, or a batch that cannot
-    be written, aborts: no file appears, and one that was there stays. Types and names are checked
-    when the writer is opened, values (nulls where there may be none, times below a millisecond)
-    when their batch is written.
+    be written, aborts the writer: no file appears, and an existing one stays. Types and names are
+    checked when the writer is opened, values (nulls in NOT NULL columns, times finer than a
+    millisecond) when their batch is written.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class MosaicWriter(Closing):
     schema : pyarrow.Schema
         Columns to write; batches are matched with it by column name.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
-        Where ``where``, then a path, is looked up.
+        The file system of ``where``, which must then be a path.
     **options
         The options of :func:`write_table`.
 
@@ -131,7 +131,7 @@ class MosaicWriter(Closing):
 
     @property
     def estimated_size(self) -> int:
-        """About how large the file would be if the writer were closed now."""
+        """Estimated size of the file if the writer were closed now."""
         ratio = self.compression_ratio
         if ratio is None:
             ratio = _EXPECTED_ZSTD_RATIO
@@ -139,19 +139,19 @@ class MosaicWriter(Closing):
 
     @property
     def compression_ratio(self) -> float | None:
-        """What compression left of each byte so far; None before the first row group."""
+        """Compressed size divided by serialised size so far; None before the first row group."""
         if self._options.codec.is_plain:
             return 1.0
         return self._compressed_bytes / self._raw_bytes if self._raw_bytes else None
 
     @property
     def written_bytes(self) -> int:
-        """Bytes of the file so far; after ``close`` its size."""
+        """Number of bytes written so far; after ``close``, the file size."""
         return self._sink.position - self._start
 
     @property
     def buffered_bytes(self) -> int:
-        """Serialised bytes of the rows that are not written yet."""
+        """Serialised size of the buffered rows."""
         return self._rows.serialised_bytes + self._bitmap_bytes
 
     def write(self, data: object) -> None:
@@ -168,7 +168,7 @@ class MosaicWriter(Closing):
                 self._append(batch)
 
     def end_row_group(self) -> None:
-        """Write the rows that are buffered as a row group of their own."""
+        """Write the buffered rows as a row group of their own."""
         self._check_open()
         with _Aborting(self):
             self._flush()
@@ -178,7 +178,7 @@ class MosaicWriter(Closing):
         num_rows = batch.num_rows
         if num_rows == 0:
             return
-        # The kernel trusts an Arrow array's buffers to be as long as its length says.
+        # The kernel trusts that an Arrow array's buffers are as long as its length implies.
         try:
             batch.validate()
         except pa.ArrowInvalid as error:
@@ -187,20 +187,20 @@ class MosaicWriter(Closing):
         pieces = self._options.pieces(*measure(source, capsule))
         if pieces == 1:
             self._append_rows(source, capsule, 0, num_rows)
-            # Arrow's description of a wide batch takes memory that encoding can use.
+            # Arrow's description of a wide batch takes memory that encoding needs.
             del capsule
             if self.buffered_bytes >= self._options.row_group_bytes:
                 self._flush()
             return
         self._flush()
-        # Whole bytes of validity bitmaps are copied faster.
+        # Whole bytes of validity bitmaps are faster to copy.
         step = max(1, -(-num_rows // pieces // 8)) * 8
         for start in range(0, num_rows, step):
             self._append_rows(source, capsule, start, min(step, num_rows - start))
             self._flush()
 
     def _append_rows(self, source: ArrowSource, capsule: object, start: int, count: int) -> None:
-        """Copy some rows of a batch into the row group, columns shared out among threads."""
+        """Copy some rows of a batch into the row group, with columns distributed over threads."""
         num_columns = self._catalog.num_columns
         parts = min(4 * num_threads(), num_columns * count // _WORTH_A_THREAD)
         step = -(-num_columns // max(1, parts)) or 1
@@ -233,7 +233,7 @@ class MosaicWriter(Closing):
                 self._options.bucket_count(self._catalog.num_columns, self.buffered_bytes)
             )
         stored_statistics = [
-            # Without checksums the file is the reference's to the byte, its NaN included.
+            # Without checksums the file equals the reference's byte for byte, even with NaN.
             (position, statistics(rows, position, not self._options.checksum))
             for position in self._statistics
         ]
@@ -262,7 +262,7 @@ class MosaicWriter(Closing):
         return bucket_format.emit(encoder, self._compressor, options.page_size_threshold)
 
     def close(self) -> None:
-        """Write what is buffered and the end of the file, and make the file visible."""
+        """Write buffered rows and the end of the file, and make the file visible."""
         if self._closed_because == "it is closed":
             return
         self._check_open()
@@ -280,7 +280,7 @@ class MosaicWriter(Closing):
             self._closed_because = "it is closed"
 
     def abort(self) -> None:
-        """Give up: no file appears, and one that was there stays. Safe to call at any time."""
+        """Discard the file; an existing one stays. Safe to call at any time."""
         if self._closed_because is None:
             self._abort("it was aborted")
 
@@ -302,19 +302,19 @@ class MosaicWriter(Closing):
         if kind is not None:
             self.abort()
         elif self._aborted_by_error:
-            # Whoever swallowed the error must not take this for a file that was written.
+            # A caller that swallowed the error must not believe that the file was written.
             self._check_open()
         elif self._closed_because is None:
             self.close()
 
     def __del__(self) -> None:
-        # A writer that was dropped without close() leaves nothing behind.
+        # A writer dropped without close() leaves nothing behind.
         if getattr(self, "_closed_because", "") is None:
             self.abort()
 
 
 class _Aborting:
-    """Aborts the writer if anything is raised inside, a KeyboardInterrupt too."""
+    """Aborts the writer if anything is raised in the block, even a KeyboardInterrupt."""
 
     def __init__(self, writer: MosaicWriter) -> None:
         self._writer = writer
@@ -362,7 +362,7 @@ def _statistics_positions(options: WriterOptions, catalog: Catalog, schema: pa.S
             name = catalog.name(position)
             raise InvalidOptionError(
                 f"statistics: column {name!r} of type {schema.field(name).type} cannot "
-                "have any (binary, decimals above 18 digits, lists and maps have none)"
+                "have any (nor can binary, decimals above 18 digits, lists or maps)"
             )
     return sorted(positions)
 
@@ -390,7 +390,7 @@ def _check_names(names: list[str]) -> None:
 
 def _check_u32(what: str, size: int) -> None:
     if size > _U32_MAX:
-        raise InvalidDataError(f"{what} of {size} bytes is above the format's 4 GiB")
+        raise InvalidDataError(f"{what} of {size} bytes exceeds the format's maximum of 4 GiB")
 
 
 @checked_keywords()
@@ -416,40 +416,40 @@ def write_table(
     Parameters
     ----------
     table : pyarrow.Table, RecordBatch, RecordBatchReader, or Arrow stream or array object
-        What to write: also a Polars or pandas DataFrame, or a DuckDB relation.
+        The data to write; also a Polars or pandas DataFrame, or a DuckDB relation.
     where : str, path-like or binary file object
         A path, a URI, or an open file (written in order and left open).
     compression : {"zstd", "none"}
-        How buckets and the schema are compressed.
+        Compression of buckets and schema.
     compression_level : int
-        Level of zstd, from -131072 (fastest) to 22 (smallest).
+        zstd level, from -131072 (fastest) to 22 (smallest).
     num_buckets : int or "auto", optional
-        Buckets that columns are spread over; 100 by default, never more than columns. "auto" takes
-        one for each MiB of the first row group's values, and at least 10.
+        Number of buckets that columns are spread over; 100 by default, never more than columns.
+        "auto" makes one per MiB of the first row group's values, and at least 10.
     row_group_bytes : int
-        A row group ends with the batch that brings its serialised values to this size; see
-        ``split_batches`` for batches far above it.
+        A row group ends with the batch that brings its serialised values to this size; for much
+        larger batches, see ``split_batches``.
     max_dict_entries, max_dict_bytes : int
-        What a dictionary may have; the bytes count for strings, binary, large decimals and
-        nanosecond timestamps.
+        Maximum entries and size of a dictionary; the size applies to strings, binary, large
+        decimals and nanosecond timestamps.
     page_size_threshold : int
         Buckets whose columns are at least this large on average are compressed column by column.
     statistics : bool or list of str, optional
-        Columns (names or patterns) for which each row group keeps null count, minimum and
+        Columns (names or patterns) for which each row group stores null count, minimum and
         maximum; True for all columns that can have them.
     checksum : bool
-        Give every zstd frame a checksum, so that damage is found when it is read. Without, the
-        file is to the byte what the reference implementation writes, which includes statistics
-        that its way of comparing NaN spoils (readers of this package take them for unknown).
+        Add a checksum to every zstd frame, so that damage is detected on reading. Without, the file
+        equals what the reference implementation writes byte for byte, including statistics that
+        its way of comparing NaN makes unreliable (this package ignores them when reading).
     use_threads : bool
         Encode and compress buckets on several threads.
     split_batches : bool, optional
         Whether a batch of several times ``row_group_bytes`` becomes several row groups, so that
-        memory stays bounded when it is written and read. By default batches of about a GiB, or
-        with a column of about 256 MiB, are split; with ``checksum=False`` none is, as in the
-        reference.
+        memory stays bounded when writing and reading. By default batches of about a GiB, or with
+        a column of about 256 MiB, are split; with ``checksum=False`` none are, as in the
+        reference implementation.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
-        Where ``where``, then a path, is looked up.
+        The file system of ``where``, which must then be a path.
 
     Examples
     --------

@@ -5,10 +5,10 @@ A file, from its first byte::
     row group 0:  bucket 0 | bucket 1 | …
     row group 1:  bucket 0 | bucket 1 | …
     …
-    schema block        what columns there are          schema_block
+    schema block        the columns                     schema_block
     row group index     where buckets are, statistics   row_group_index
     footer (32 bytes)   where the two above are         footer
 
-A bucket is laid out in one of three ways (``bucket``), in one of them column by column (``page``).
+A bucket has one of three layouts (``bucket``), one of which is column by column (``page``).
 The contents of schema block, bucket and page are compressed as blocks (``compression``).
 """

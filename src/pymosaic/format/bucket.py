@@ -1,9 +1,9 @@
 """A bucket: the columns of one row group that are stored together.
 
-Which columns those are follows from their number and that of the buckets; nothing about it is
-stored. The column at ``position`` in name order is in bucket ``position * buckets // columns``.
+The columns of a bucket follow from the numbers of columns and buckets, and are not stored: the
+column at ``position`` in name order is in bucket ``position * buckets // columns``.
 
-The index says where a bucket is and how it is laid out:
+The index says where a bucket is, and which layout it has:
 
 =============== ======== ==========================================================
 compressed size raw size layout
@@ -23,8 +23,8 @@ field                     encoding
 ========================= ========================================================
 counts, if there are      varint columns, varint children, then per child varint
 children                  number of elements
-encodings                 2 bits per physical column, low ones first
-columns with nulls        1 bit per physical column, low ones first
+encodings                 2 bits per physical column, low bits first
+columns with nulls        1 bit per physical column, low bits first
 constants                 one serialised value for each CONST column
 dictionaries              for each DICT column: varint entries, then the entries
 bitmaps                   for each column with nulls: a bit per row, 1 = null
@@ -32,7 +32,7 @@ data                      for each PLAIN column its values that are not null, fo
                           each DICT column their indices, bit-packed
 ========================= ========================================================
 
-A paged bucket (only in files that are compressed):
+A paged bucket (only in compressed files):
 
 ========================= ========================================================
 field                     encoding
@@ -103,7 +103,7 @@ class _Decoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BucketPlace:
-    """Where a bucket of a row group is, and how it is laid out; sizes are as in the index."""
+    """Position and layout of a bucket of a row group; sizes are as in the index."""
 
     bucket: int
     offset: int = 0
@@ -122,23 +122,23 @@ class BucketPlace:
 
     @property
     def layout(self) -> Layout:
-        """Its layout in a word."""
+        """The name of the layout."""
         return "missing" if self.missing else "paged" if self.paged else "monolithic"
 
 
 def is_paged(compressed_sizes: Numbers, raw_sizes: Numbers) -> npt.NDArray[np.bool_]:
-    """:attr:`BucketPlace.paged` of many buckets."""
+    """:attr:`BucketPlace.paged` for many buckets."""
     paged: npt.NDArray[np.bool_] = (compressed_sizes > 0) & (raw_sizes == 0)
     return paged
 
 
 def buckets_of(columns: _Columns, positions: Numbers) -> Numbers:
-    """The buckets that columns are in."""
+    """The buckets of these columns."""
     return positions * columns.num_buckets // max(1, columns.num_columns)
 
 
 def starts_of(columns: _Columns, buckets: Numbers) -> Numbers:
-    """The positions at which buckets start; for the bucket after the last, the end."""
+    """The first positions of buckets; for the bucket after the last, the end."""
     return -(-buckets * columns.num_columns // columns.num_buckets)
 
 
@@ -149,11 +149,11 @@ class EncodedBucket:
     Parameters
     ----------
     pieces : list of bytes
-        To be written one after the other.
+        To be written one after another.
     content_size : int
-        Bytes before compression.
+        Size before compression.
     raw_size : int
-        As the index has it: 0 if the bucket is paged.
+        As in the index: 0 if the bucket is paged.
     """
 
     pieces: list[bytes]
@@ -164,7 +164,7 @@ class EncodedBucket:
 def emit(encoder: _Encoder, compressor: Compressor, page_threshold: int) -> EncodedBucket:
     """The bytes of a bucket, in the layout that its size asks for.
 
-    The encoder's part of the row group is freed as soon as it is not needed any more.
+    The encoder's part of the row group is freed as soon as it is no longer needed.
     """
     compression = compressor.compression
     limit = compression.max_block_bytes
@@ -196,9 +196,9 @@ def check_layout(place: BucketPlace, compression: Compression, structure: str) -
 def parse_directory(
     decoder: _Decoder, data: memoryview, place: BucketPlace, structure: str
 ) -> Numbers:
-    """Where the slots of a paged bucket start, counted from its first byte, and where they end.
+    """Offsets of the slots of a paged bucket from its first byte, and the end of the last.
 
-    Checked: that the directory fits into the bucket, and that the slots fill the rest of it.
+    Checked: that the directory fits in the bucket, and that the slots fill the rest of it.
     """
     size = decoder.directory_size()
     if size > place.compressed_size:

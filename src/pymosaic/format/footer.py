@@ -9,7 +9,7 @@ offset size field
 20     4    number of row groups
 24     1    compression: :mod:`pymosaic.format.compression`
 25     1    version: 1
-26     2    reserved: written 0, not looked at
+26     2    reserved: written as 0, ignored when read
 28     4    magic: ``MOSA``
 ====== ==== ==================================================
 """
@@ -51,7 +51,7 @@ def _other_format(end: bytes) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """A parsed footer; :meth:`parse` has checked all that can be checked without the file."""
+    """A parsed footer; :meth:`parse` checks everything that can be checked without the file."""
 
     index_offset: int
     schema_offset: int
@@ -61,19 +61,19 @@ class Footer:
 
     @classmethod
     def parse(cls, data: bytes | memoryview, file_size: int) -> Footer:
-        """Read the last 32 bytes of a file of ``file_size`` bytes.
+        """Parse the last 32 bytes of a file of ``file_size`` bytes.
 
         Checked: magic, version, compression, and that schema block, index and footer follow each
         other inside the file. Not checked here: the bucket count, which the schema block repeats.
         """
         if bytes(data[-4:]) != MAGIC and (other := _other_format(bytes(data[-6:]))):
             raise CorruptFileError(
-                f"this is {other}, not a Mosaic file; `pymosaic convert` makes one of it",
+                f"this is {other}, not a Mosaic file; `pymosaic convert` converts it",
                 structure="footer",
             )
         if len(data) < FOOTER_SIZE:
             raise CorruptFileError(
-                f"the file is too short: {file_size} bytes, a Mosaic file has at least "
+                f"the file is too short: {file_size} bytes, but a Mosaic file has at least "
                 f"{FOOTER_SIZE}",
                 structure="footer",
             )
@@ -87,7 +87,7 @@ class Footer:
             )
         if version != VERSION:
             raise UnsupportedFeatureError(
-                f"format version {version}; this reader knows version {VERSION}",
+                f"format version {version}; this reader supports version {VERSION}",
                 structure="footer",
                 offset=25,
             )
@@ -113,11 +113,11 @@ class Footer:
 
     @property
     def schema_size(self) -> int:
-        """Bytes of the schema block."""
+        """Size of the schema block."""
         return self.index_offset - self.schema_offset
 
     def index_size(self, file_size: int) -> int:
-        """Bytes of the row group index, in a file of this size."""
+        """Size of the row group index, in a file of this size."""
         return file_size - FOOTER_SIZE - self.index_offset
 
     def emit(self) -> bytes:

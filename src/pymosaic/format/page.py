@@ -1,4 +1,4 @@
-"""A page: one physical column of a paged bucket. A slot: a page as the file stores it.
+"""A page: one physical column of a paged bucket. A slot: a page as stored in the file.
 
 A slot:
 
@@ -18,14 +18,14 @@ encoding               1 byte: :class:`pymosaic.format.types.Encoding`
 flags                  1 byte: bit 0 = the column has nulls, the others are ignored
 CONST: the value       one serialised value
 DICT: the dictionary   varint number of entries, then the entries
-bitmap, if it has      a bit per row, low ones first, 1 = null
+bitmap, if it has      a bit per row, low bits first, 1 = null
 nulls
 PLAIN: the values      those that are not null, back to back
 DICT: the indices      of the values that are not null, bit-packed, low bits first
 ====================== ===========================================================
 
-A column that is all null has no slot; a page that says so is read as well. What is inside a page is
-the business of :mod:`pymosaic.kernels.bucket_encoder` and :mod:`pymosaic.kernels.bucket_decoder`.
+A column that is all null has no slot, but a page that says so is accepted. The content of a page is
+handled by :mod:`pymosaic.kernels.bucket_encoder` and :mod:`pymosaic.kernels.bucket_decoder`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def emit_slot(page: bytes, compressor: Compressor) -> bytes:
     """The slot of a page."""
     slot = encode_varint(len(page)) + compressor.compress(page)
     if len(slot) > MAX_SLOT_BYTES:
-        raise InvalidDataError(f"a page of {len(slot)} bytes is above the format's 4 GiB")
+        raise InvalidDataError(f"a page of {len(slot)} bytes exceeds the format's maximum of 4 GiB")
     return slot
 
 
@@ -57,7 +57,7 @@ def open_slot(slot: memoryview, structure: str) -> tuple[int, memoryview]:
 def parse_slot(
     slot: memoryview, compression: Compression, structure: str, limits: Limits
 ) -> tuple[bytes | memoryview, bool]:
-    """The page of a slot, and whether a checksum vouches for it."""
+    """The page of a slot, and whether it has a checksum."""
     declared_size, block = open_slot(slot, structure)
     page = compression.decompress(block, declared_size, structure, limits)
     return page, compression.has_checksum(block)

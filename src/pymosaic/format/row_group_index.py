@@ -1,4 +1,4 @@
-"""The row group index: where every bucket is, and statistics.
+"""The row group index: positions of buckets, and statistics.
 
 Per row group:
 
@@ -6,7 +6,7 @@ Per row group:
 field                   encoding
 ======================= =====================================================================
 number of rows          varint
-number of buckets       varint: how many are listed
+number of buckets       varint: the number of listed buckets
 per bucket              varint bucket id, 8 bytes big-endian offset, varint compressed size,
                         varint raw size
 number of statistics    varint
@@ -14,7 +14,7 @@ per statistic           varint column position (in name order), varint null coun
                         that is below the number of rows min and max as serialised values
 ======================= =====================================================================
 
-A bucket that is not listed is missing, as one that is listed with sizes 0 and 0; see
+A bucket that is not listed is missing, like one that is listed with sizes 0 and 0; see
 :mod:`pymosaic.format.bucket`.
 """
 
@@ -36,7 +36,7 @@ class _Index(Protocol):
 
 
 def bucket_place(index: _Index, row_group: int, bucket: int) -> BucketPlace:
-    """Where a bucket is, stored or not."""
+    """The position of a bucket, stored or not."""
     entry = index.entry(row_group, bucket)
     return BucketPlace(bucket) if entry is None else BucketPlace(bucket, *entry)
 
@@ -44,9 +44,9 @@ def bucket_place(index: _Index, row_group: int, bucket: int) -> BucketPlace:
 def emit_row_group(
     num_rows: int, places: Sequence[BucketPlace], statistics: Sequence[tuple[int, bytes]]
 ) -> bytes:
-    """One row group's part of the index.
+    """The index entry of one row group.
 
-    ``statistics`` holds column positions and what follows them: null count, min and max.
+    ``statistics`` has column positions and the bytes that follow: null count, min and max.
     """
     parts = [encode_varint(num_rows), encode_varint(len(places))]
     for place in places:

@@ -1,4 +1,4 @@
-"""The schema block: what columns there are, in name order.
+"""The schema block: the columns, in name order.
 
 On disk: 4 bytes big-endian = length of the content, then the content as a block.
 
@@ -9,7 +9,7 @@ field                            encoding
 ================================ ==========================================================
 number of columns                varint
 number of buckets                varint
-name encoding                    1 byte: 1 = byte pairs and front coding, else front coding
+name encoding                    1 byte: 1 = byte pairs and front coding, other = front coding
 rules, with name encoding 1      varint count, then 2 bytes each: left and right symbol
 per column                       varint bytes shared with the name before, varint suffix
                                  length, suffix, type descriptor
@@ -31,7 +31,7 @@ from pymosaic.limits import Limits
 
 __all__ = ["PREFIX", "content", "emit"]
 
-# Bytes before the block: the length of its content.
+# Size of the prefix: the length of the content.
 PREFIX = 4
 _STRUCTURE = "schema block"
 

@@ -1,12 +1,12 @@
 """Stored statistics: of a column in a row group, its null count, minimum and maximum.
 
-They stand in the row group index, after the position of the column:
+They are in the row group index, after the position of the column:
 
 =================== ==========================================================
 field               encoding
 =================== ==========================================================
 null count          varint
-minimum, maximum    serialised values; not there if every value is null
+minimum, maximum    serialised values; absent if every value is null
 =================== ==========================================================
 
 A serialised value, big-endian:
@@ -14,7 +14,7 @@ A serialised value, big-endian:
 ========================= ====================================================
 type                      bytes
 ========================= ====================================================
-BOOLEAN                   1; not zero is true
+BOOLEAN                   1; nonzero is true
 TINYINT, SMALLINT         1, 2; two's complement
 INTEGER, BIGINT           4, 8; two's complement
 FLOAT, DOUBLE             4, 8; IEEE bits
@@ -50,7 +50,7 @@ __all__ = [
     "value_width",
 ]
 
-# Bytes of a value, of types that have statistics; 0 where it tells its own length.
+# Size of a value, for types with statistics; 0 if each value has its own length.
 _WIDTHS = {
     TypeId.BOOLEAN: 1,
     TypeId.TINYINT: 1,
@@ -68,7 +68,7 @@ _WIDTHS = {
     TypeId.TIMESTAMP: 8,
     TypeId.TIMESTAMP_LTZ: 8,
 }
-# Above this precision a timestamp has nanoseconds on top of its milliseconds.
+# Above this precision a timestamp has nanoseconds in addition to milliseconds.
 _MICROS = 6
 _NANOS_WIDTH = 12
 _MILLIS_PER_DAY = 86_400_000
@@ -80,14 +80,14 @@ _MAX_DECIMAL_BYTES = 16
 
 
 def value_width(type_id: int, precision: int) -> int:
-    """Bytes of a minimum or maximum; 0 where it tells its own length."""
+    """Size of a minimum or maximum; 0 if each value has its own length."""
     if type_id in (TypeId.TIMESTAMP, TypeId.TIMESTAMP_LTZ) and precision > _MICROS:
         return _NANOS_WIDTH
     return _WIDTHS[TypeId(type_id)]
 
 
 def corrupt(reason: str, offset: int | None = None) -> CorruptFileError:
-    """The error for a value that is not one of its type."""
+    """The error for a value that is not valid for its type."""
     return CorruptFileError(reason, structure="statistics", offset=offset)
 
 
@@ -97,7 +97,7 @@ def _check_length(data: bytes, width: int, name: object) -> None:
 
 
 def parse_integer(data: bytes, width: int, name: object) -> int:
-    """A whole number, and what is stored as one; ``name`` is that of the type, for messages."""
+    """An integer, or anything stored as one; ``name`` is the type name, for messages."""
     _check_length(data, width, name)
     return int.from_bytes(data, "big", signed=True)
 
@@ -114,16 +114,16 @@ def parse_time(data: bytes, name: object) -> int:
     """Milliseconds of a day."""
     millis = parse_integer(data, 4, name)
     if not 0 <= millis < _MILLIS_PER_DAY:
-        raise corrupt(f"a time of {millis} milliseconds is outside the day")
+        raise corrupt(f"a time of {millis} milliseconds is not within a day")
     return millis
 
 
 def parse_nanoseconds(data: bytes, name: object) -> int:
-    """Nanoseconds since 1970, of a timestamp that is finer than microseconds."""
+    """Nanoseconds since 1970, for a timestamp finer than microseconds."""
     _check_length(data, _NANOS_WIDTH, name)
     millis, nanos = struct.unpack(">qi", data)
     if not 0 <= nanos < _NANOS_PER_MILLI:
-        raise corrupt(f"nanoseconds of the millisecond are 0 to 999999, got {nanos}", 8)
+        raise corrupt(f"nanoseconds of the millisecond must be 0 to 999999, got {nanos}", 8)
     value: int = millis * _NANOS_PER_MILLI + nanos
     if not _INT64_MIN <= value <= _INT64_MAX:
         raise corrupt("a nanosecond timestamp is beyond 64 bits")

@@ -1,6 +1,6 @@
-"""Varints: unsigned LEB128 of up to 32 bits, seven bits a byte, low ones first.
+"""Varints: unsigned LEB128 of up to 32 bits, seven bits per byte, low bits first.
 
-Kernels have their own; these are for the few that Python reads and writes.
+Kernels have their own; these are for the few varints that Python reads and writes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _MAX_BYTES = 5
 
 
 def encode_varint(value: int) -> bytes:
-    """The shortest form.
+    """Encode a number in the shortest form.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def encode_varint(value: int) -> bytes:
 
 
 def decode_varint(data: bytes | memoryview, structure: str) -> tuple[int, int]:
-    """The varint at the start of ``data``, and how many bytes it takes.
+    """The varint at the start of ``data``, and its size in bytes.
 
     Examples
     --------

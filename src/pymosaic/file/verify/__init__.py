@@ -1,1 +1,1 @@
-"""Verification of a whole file: its ends, its index, its buckets."""
+"""Verification of a whole file: its metadata, its index, its buckets."""

@@ -1,4 +1,4 @@
-"""One bucket of one row group under verification: all columns decoded, all faults noted."""
+"""Verification of one bucket of one row group: decodes all columns, and reports all faults."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pymosaic.kernels.arrow_export import BatchExport, MemoryBudget, OutputArena
 
 __all__ = ["REFUSALS", "BucketCheck", "BucketReport", "Note", "Refusal"]
 
-# What the reader raises where the file is at fault.
+# The reader's errors for faults in the file.
 Refusal: TypeAlias = CorruptFileError | LimitExceededError | UnsupportedFeatureError
 REFUSALS = (CorruptFileError, LimitExceededError, UnsupportedFeatureError)
 
@@ -37,7 +37,7 @@ class Note:
 
 @dataclass(slots=True)
 class BucketReport:
-    """What there is to say about a bucket."""
+    """The findings about a bucket."""
 
     row_group: int
     place: BucketPlace
@@ -51,21 +51,21 @@ class BucketReport:
         return f"row group {self.row_group}, bucket {self.place.bucket}"
 
     def refuse(self, error: Refusal, column: str | None = None) -> None:
-        """Note an error of the reader's."""
+        """Record an error of the reader."""
         message = error.reason
         if error.offset is not None:
-            message += f" (at byte {error.offset} of what it holds)"
+            message += f" (at byte {error.offset} of its content)"
         structure = error.structure or self.structure
         if not structure.startswith(self.structure):
             structure = self.structure
-        # Behind a place where the bucket breaks off, every column fails there.
+        # After the point where a bucket breaks off, every column fails at that point.
         known = {(note.structure, note.message) for note in self.notes}
         if error.offset is None or (structure, message) not in known:
             self.notes.append(Note("error", structure, message, column))
 
 
 class BucketCheck:
-    """Checks buckets of one file; may be used by several threads."""
+    """Checks buckets of one file; may be shared by several threads."""
 
     def __init__(self, file: OpenFile) -> None:
         self._file = file
@@ -78,14 +78,14 @@ class BucketCheck:
         data: memoryview,
         statistics: list[Statistic],
     ) -> BucketReport:
-        """Decode all columns of a bucket, and compare those that have statistics."""
+        """Decode all columns of a bucket, and compare them with their statistics."""
         report = BucketReport(row_group, place)
         first, last = self._file.catalog.bucket_range(place.bucket)
         positions = np.arange(first, last)
         try:
             batch = self._decode(report, num_rows, positions, data)
         except REFUSALS as error:
-            # Not all columns need be bad: which are?
+            # Not all columns need be damaged: find out which.
             if place.layout == "monolithic":
                 self._try_monolithic(report, num_rows, positions, data)
             else:
@@ -153,7 +153,7 @@ class BucketCheck:
             name = None
             try:
                 loader = self._loader(report, num_rows, alone, data)
-                # Up to here it is the bucket's own fault.
+                # Up to here the fault is in the bucket itself.
                 name = self._file.catalog.name(int(position))
                 loader.load()
                 self._batch(loader, num_rows, alone)
@@ -165,30 +165,33 @@ class BucketCheck:
     def _compare(
         self, report: BucketReport, num_rows: int, statistic: Statistic, column: pa.Array
     ) -> None:
-        """Hold a statistic against the values."""
+        """Compare a statistic with the values."""
 
         def note(severity: Literal["error", "warning"], message: str) -> None:
             name = self._file.catalog.name(statistic.position)
             report.notes.append(Note(severity, report.structure, message, name))
 
         if column.null_count != statistic.null_count:
-            note("error", f"statistics say {statistic.null_count} nulls of {column.null_count}")
+            note(
+                "error",
+                f"statistics say {statistic.null_count} nulls, the data has {column.null_count}",
+            )
             return
         try:
             stored = make_statistics(
                 column.type, statistic.null_count, num_rows, statistic.minimum, statistic.maximum
             )
         except CorruptFileError:
-            # Noted with the index.
+            # Already reported with the index.
             return
         if stored.min_scalar is None or stored.max_scalar is None:
             return
         low, high = _extremes(column)
         stored_low, stored_high = order_key(stored.min_scalar), order_key(stored.max_scalar)
         if low is None or high is None:
-            note("warning", "statistics have bounds, but no value is within a range")
+            note("warning", "statistics have bounds, but the column has no values to bound")
         elif low < stored_low or high > stored_high:  # type: ignore[operator]
-            note("error", "a value is outside the bounds of the statistics: filters would lose it")
+            note("error", "a value is outside the bounds of the statistics: filters would miss it")
         elif low != stored_low or high != stored_high:
             note("warning", "the bounds of the statistics are wider than the values")
 
@@ -196,12 +199,12 @@ class BucketCheck:
 def _extremes(
     column: pa.Array,
 ) -> tuple[int | float | bytes | None, int | float | bytes | None]:
-    """Least and greatest value as keys that sort like them; None where there is none, or NaN."""
-    # Not imported with the package: it takes a while.
+    """Smallest and largest value as sort keys; None if there is none, or for NaN."""
+    # Not imported with the package, because it is slow to import.
     import pyarrow.compute as pc
 
     if pa.types.is_temporal(column.type):
-        # A zone that nobody knows does not matter to the order.
+        # An unknown time zone does not affect the order.
         column = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
     found = pc.min_max(column)
     if not found["min"].is_valid:

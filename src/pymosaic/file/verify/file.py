@@ -1,11 +1,11 @@
-"""Verification: walk a whole file, check everything, and tell of all that is wrong with it.
+"""Verification: walk a whole file, check everything, and report all faults.
 
 ::
 
     footer ─► schema block ─► index (walk_index) ─► places of buckets ─► each bucket, decoded
                                                                          └► against its statistics
 
-The reader stops at the first fault that it meets; this goes on wherever it can. Nothing is written.
+The reader stops at the first fault; this continues wherever it can. Nothing is written.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = ["Finding", "verify"]
 Severity: TypeAlias = Literal["error", "warning", "info"]
 Progress: TypeAlias = Callable[[int, int | None, str], None]
 
-# A file can be wrong in more places than anybody wants to read of.
+# A file can have more faults than anyone wants to read.
 _MAX_FINDINGS = 1000
 _RESERVED = struct.Struct(">26xH4x")
 _INDEX = "row group index"
@@ -56,24 +56,23 @@ _INDEX = "row group index"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is wrong with a file, or worth to know.
+    """A fault of a file, or something worth knowing.
 
     Parameters
     ----------
     severity : str
-        ``"error"``: the file breaks the format, or its data is not what it says. ``"warning"``:
-        readers must take it, but no known writer does it. ``"info"``: all is well, and yet.
+        ``"error"``: the file breaks the format, or contradicts itself. ``"warning"``: readers must
+        accept it, but no known writer does it. ``"info"``: nothing is wrong, but worth knowing.
     structure : str
         Where: ``"footer"``, ``"schema block"``, ``"row group index"``, ``"row group 0, bucket 3"``.
     message : str
-        What, and what would be right.
+        What is wrong, and what would be right.
     offset : int or None
-        The byte of the file: of the fault itself, or where the compressed structure starts that
-        it is in.
+        Offset in the file: of the fault itself, or of the compressed structure that contains it.
     row_group, bucket : int or None
-        Numbers, where it is in one.
+        Numbers of the row group and bucket, if it is in one.
     column : str or None
-        The column, where one alone is concerned.
+        The column, if only one is affected.
     """
 
     severity: Severity
@@ -100,9 +99,9 @@ def verify(
     limits: Limits | None = None,
     use_threads: bool = True,
 ) -> list[Finding]:
-    """Check a whole file, every checksum and value of it, and list what is wrong.
+    """Check every structure, checksum and value of a file, and list all faults.
 
-    It goes on after a fault wherever it can, decodes bucket by bucket, and never writes.
+    It continues after a fault wherever it can, decodes bucket by bucket, and never writes.
 
     Parameters
     ----------
@@ -110,22 +109,22 @@ def verify(
         As for :class:`pymosaic.MosaicFile`.
     deep : bool
         Read, decompress and decode all buckets, and compare them with the stored statistics.
-        Without, only what is around them is checked: footer, schema block, index, places.
+        Otherwise only the metadata is checked: footer, schema block, index, positions of buckets.
     progress : callable, optional
-        Called as ``progress(done, total, "bytes")``, first with 0 and at last with
-        ``done == total``; what it raises ends the work.
+        Called as ``progress(done, total, "bytes")``, first with 0 and last with
+        ``done == total``; an exception that it raises ends the work.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
-        Where ``source``, then a path, is looked up.
+        The file system of ``source``, which must then be a path.
     limits : Limits, optional
-        Caps that the file is held to.
+        Caps on what the file may demand.
     use_threads : bool
         Decode on several threads, a few buckets at a time.
 
     Returns
     -------
     list of Finding
-        Empty for a file that is whole and has checksums. One without them has a finding of
-        severity ``"info"`` that says so: damage to its values cannot be seen.
+        Empty for a sound file with checksums. A file without checksums has a finding of severity
+        ``"info"``, because damage to its values cannot be detected.
 
     Examples
     --------
@@ -149,7 +148,7 @@ def verify(
 
 
 class _TooMany(Exception):
-    """More findings than are listed."""
+    """There are more findings than can be listed."""
 
 
 @dataclass(slots=True)
@@ -169,13 +168,13 @@ class _Verification:
         try:
             self._file()
         except _TooMany:
-            message = f"there is more; the first {_MAX_FINDINGS} findings are listed"
+            message = f"there are more; only the first {_MAX_FINDINGS} findings are listed"
             self.findings.append(Finding("info", "file", message))
         self._advance(self.source.size - self.done)
         return self.findings
 
     def _advance(self, count: int) -> None:
-        # Buckets that overlap would else count twice.
+        # Otherwise buckets that overlap would count twice.
         self.done = min(self.done + count, self.source.size)
         if self.progress is not None:
             self.progress(self.done, self.source.size, "bytes")
@@ -186,8 +185,8 @@ class _Verification:
         self.findings.append(finding)
 
     def _refused(self, error: Refusal, structure: str, start: int, inside: bool = True) -> None:
-        """Take in an error of the reader's; ``start`` is where its structure starts."""
-        # In what is compressed, offsets are those of the content.
+        """Add an error of the reader; ``start`` is the offset of its structure."""
+        # In compressed structures, offsets refer to the content.
         offset = start + (error.offset or 0) if inside else start
         self._add(Finding("error", structure, error.reason, offset))
 
@@ -197,7 +196,7 @@ class _Verification:
             return
         catalog = self._schema(footer)
         if catalog is None:
-            message = "not checked, nor are buckets: that needs the schema block"
+            message = "not checked, and neither are buckets: both need the schema block"
             self._add(Finding("warning", _INDEX, message, footer.index_offset))
             return
         index = self._read_index(footer)
@@ -207,7 +206,7 @@ class _Verification:
                 self._buckets(index, footer, catalog)
         if self.unprotected:
             message = (
-                f"{self.unprotected} of {self.blocks} blocks that were checked have no checksum: "
+                f"{self.unprotected} of {self.blocks} checked blocks have no checksum: "
                 "damage to their values can go unnoticed"
             )
             self._add(Finding("info", "file", message))
@@ -249,7 +248,7 @@ class _Verification:
         self.blocks += 1
         self.unprotected += not footer.compression.has_checksum(data[schema_block.PREFIX :])
         for wrong, message in (
-            (not catalog.is_sorted, "columns are not in the order of their names"),
+            (not catalog.is_sorted, "columns are not sorted by name"),
             (catalog.unread_bytes > 0, f"{catalog.unread_bytes} bytes after the content"),
             (
                 catalog.num_buckets > max(1, catalog.num_columns),
@@ -303,16 +302,16 @@ class _Verification:
                 self._refused(error, _INDEX, start)
 
     def _places(self, places: npt.NDArray[np.int64], footer: Footer) -> bool:
-        """Whether buckets share bytes; tells of that, and of bytes in no bucket."""
+        """Whether buckets share bytes; reports that, and bytes that belong to no bucket."""
         places = places[np.argsort(places[:, 2], kind="stable")]
         starts, sizes = places[:, 2], places[:, 3]
-        # How far all buckets before one reach.
+        # The end of all earlier buckets.
         reached = np.concatenate(([0], np.maximum.accumulate(starts + sizes)))
         overlaps = np.flatnonzero(starts < reached[:-1]).tolist()
         for place in overlaps:
             row_group, bucket, offset, size = places[place].tolist()
             shared = min(int(reached[place]) - offset, size)
-            message = f"shares {shared} bytes with a bucket before it"
+            message = f"shares {shared} bytes with an earlier bucket"
             structure = f"row group {row_group}, bucket {bucket}"
             self._add(Finding("error", structure, message, offset, row_group, bucket))
         starts = np.append(starts, footer.schema_offset)
@@ -321,7 +320,7 @@ class _Verification:
         return bool(overlaps)
 
     def _gap(self, start: int, stop: int) -> None:
-        message = f"{stop - start} bytes that belong to nothing"
+        message = f"{stop - start} bytes that belong to no structure"
         self._add(Finding("warning", "file", message, start))
 
     def _buckets(self, index: memoryview, footer: Footer, catalog: Catalog) -> None:
@@ -339,7 +338,7 @@ class _Verification:
     def _checks(
         self, row_groups: Iterator[WalkedRowGroup], catalog: Catalog
     ) -> Iterator[tuple[int, int, BucketPlace, memoryview, list[Statistic]]]:
-        """What to check, bucket by bucket, with its bytes."""
+        """The buckets to check, with their bytes."""
         positions = np.arange(catalog.num_columns, dtype=np.int64)
         owners = buckets_of(catalog, positions)
         buckets = np.unique(owners).tolist()
@@ -361,7 +360,7 @@ class _Verification:
             if missing:
                 message = (
                     f"{missing} of {len(buckets)} buckets are not stored: their columns read as "
-                    "nulls, and vanish with the reference"
+                    "nulls, and the reference implementation drops them"
                 )
                 self._add(Finding("warning", f"row group {number}", message, row_group=number))
 
@@ -381,7 +380,7 @@ def _finding(note: Note, report: BucketReport) -> Finding:
 
 
 class _Bounds:
-    """Whether minimum and maximum of statistics are values of their type, in order."""
+    """Check that minimum and maximum of statistics are valid values, in order."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -390,7 +389,7 @@ class _Bounds:
     def faults(
         self, statistics: list[Statistic]
     ) -> Iterator[tuple[Statistic, Literal["error", "warning"], str]]:
-        """Those that are not, and why."""
+        """The invalid ones, with the reason."""
         new = sorted({s.position for s in statistics} - self._types.keys())
         schema = Selection(self._catalog, np.array(new, np.int64)).import_schema()
         self._types.update(zip(new, schema.types, strict=True))
@@ -405,7 +404,7 @@ class _Bounds:
                 yield statistic, "error", error.reason
                 continue
             if low != low or high != high:
-                yield statistic, "warning", "a bound is NaN, which readers take for none"
+                yield statistic, "warning", "a bound is NaN, which readers ignore"
             elif low > high:  # type: ignore[operator]
-                message = "the minimum is above the maximum: readers use neither"
+                message = "the minimum is above the maximum: readers ignore both"
                 yield statistic, "warning", message

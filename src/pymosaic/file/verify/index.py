@@ -1,7 +1,7 @@
-"""The row group index, walked entry by entry for whoever wants to hear of every fault in it.
+"""Verification of the row group index: walks it entry by entry, and reports every fault.
 
 The reader's own parser (:mod:`pymosaic.kernels.row_group_index`) stops at the first fault; this one
-goes on as far as it can tell where the next field is.
+continues as long as it can find the next field.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Report: TypeAlias = Callable[[Severity, str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A statistic of a column that may have one; ``place`` is its offset in the index."""
+    """A statistic of a column; ``place`` is its offset in the index."""
 
     position: int
     null_count: int
@@ -39,7 +39,7 @@ class Statistic:
 
 @dataclass(slots=True)
 class WalkedRowGroup:
-    """A row group as far as it makes sense; ``doubtful`` are buckets whose entries do not."""
+    """A row group as far as it is valid; ``doubtful`` are buckets with invalid entries."""
 
     num_rows: int
     buckets: dict[int, BucketPlace] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class WalkedRowGroup:
 
 
 class _Ended(Exception):
-    """There is no telling where the next field is."""
+    """The position of the next field is unknown."""
 
 
 class _Walk:
@@ -69,7 +69,7 @@ class _Walk:
         try:
             value, size = decode_varint(self.data[start : start + _MAX_VARINT], _STRUCTURE)
         except CorruptFileError:
-            self._say("error", "the index ends here, or this is no varint", start)
+            self._say("error", "the index ends here, or this is not a varint", start)
             raise _Ended from None
         self.position += size
         return value
@@ -77,7 +77,7 @@ class _Walk:
     def _take(self, size: int) -> bytes:
         start = self.position
         if size > len(self.data) - start:
-            self._say("error", f"the index ends before {size} bytes that it announces", start)
+            self._say("error", f"the index ends before the {size} bytes that it declares", start)
             raise _Ended
         self.position += size
         return bytes(self.data[start : start + size])
@@ -135,10 +135,10 @@ class _Walk:
         start = self.position
         position = self._varint()
         if position >= self._catalog.num_columns:
-            self._say("error", f"a statistic of column {position}, which is not there", start)
+            self._say("error", f"a statistic of column {position}, which does not exist", start)
             raise _Ended
         if not self._catalog.has_statistics(position):
-            self._say("error", "a statistic of a column whose type has none", start)
+            self._say("error", "a statistic of a column whose type cannot have any", start)
             raise _Ended
         null_count = self._varint()
         minimum = maximum = None
@@ -172,19 +172,19 @@ class _Walk:
 def walk_index(
     data: memoryview, catalog: Catalog, num_row_groups: int, data_end: int, report: Report
 ) -> Iterator[WalkedRowGroup]:
-    """Walk the whole index, or what can be walked of it, one row group at a time.
+    """Walk the index as far as possible, one row group at a time.
 
     Parameters
     ----------
     data : memoryview
-        All of the index.
+        The whole index.
     catalog : Catalog
     num_row_groups : int
-        As the footer has it.
+        From the footer.
     data_end : int
-        Where the schema block starts.
+        Offset of the schema block.
     report : callable
-        Hears of every fault: severity, message, offset in the index, row group.
+        Called for every fault, with severity, message, offset in the index, and row group.
     """
     walk = _Walk(data, catalog, data_end, report)
     for number in range(num_row_groups):
