@@ -1,4 +1,4 @@
-"""What is closed when its ``with`` block ends."""
+"""Context managers that are closed when their ``with`` block ends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Closing"]
 
 
 class Closing:
-    """Base of what has a ``close`` method, and is a context manager by it.
+    """Base class of objects with a ``close`` method, which makes them context managers.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Options as text: what the command line and Spark read, and what they tell of them.
+"""Options as text, for the command line and Spark, with their help texts.
 
 A class of options gives each of its fields a default, a help text and a text form with
-:func:`option`. Whoever takes options as text derives its own from :func:`options_of`.
+:func:`option`. Interfaces that take options as text derive theirs from :func:`options_of`.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class TextForm:
     Parameters
     ----------
     expected : str
-        What a value is, for messages: "must be …".
+        Description of a valid value, for messages: "must be …".
     placeholder : str
-        What stands for a value in help texts.
+        Placeholder for a value in help texts.
     parse : callable
         Turns the text into the value; raises ValueError if it cannot.
     show : callable
@@ -51,7 +51,7 @@ class TextForm:
     show: Callable[[Any], str] = str
 
     def read(self, name: str, text: str) -> Any:
-        """Return the value that a text says, or raise InvalidOptionError.
+        """Parse the text of a value, or raise InvalidOptionError.
 
         Examples
         --------
@@ -85,10 +85,10 @@ def _names_or_boolean(text: str) -> bool | tuple[str, ...]:
     return _boolean(text) if text.lower() in ("true", "false") else _names(text)
 
 
-_NAMES = 'names separated by commas, or a JSON list like ["a,b", "c"]'
+_NAMES = 'comma-separated names, or a JSON list such as ["a,b", "c"]'
 TEXT = TextForm("text", "NAME", str)
-INTEGER = TextForm("a whole number", "N", int)
-NUMBER_OR_AUTO = TextForm("a whole number, or auto", "N|auto", _number_or_auto)
+INTEGER = TextForm("an integer", "N", int)
+NUMBER_OR_AUTO = TextForm("an integer, or auto", "N|auto", _number_or_auto)
 SIZE = TextForm("a size, such as 134217728, 128MiB or 1g", "SIZE", parse_size, short_size)
 BOOLEAN = TextForm("true or false", "BOOLEAN", _boolean)
 NAMES = TextForm(_NAMES, "NAMES", _names)
@@ -97,18 +97,18 @@ NAMES_OR_BOOLEAN = TextForm(f"true, false, {_NAMES}", "NAMES", _names_or_boolean
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option with what is told of it.
+    """An option with its description.
 
     Parameters
     ----------
     name : str
-        As an argument in Python.
+        Name of the argument in Python.
     description : str
-        What it is, in a few words without a full stop.
+        A few words, without a full stop.
     form : TextForm
-        How it is written.
+        The text form of values.
     default : str or None
-        The default as text; None if there is none to tell.
+        The default as text; None if there is none to show.
     """
 
     name: str
@@ -129,7 +129,7 @@ class Option:
 
 
 def option(default: Any, description: str, form: TextForm, shown_default: str | None = None) -> Any:
-    """A field of a class of options; ``shown_default`` is for a default that None stands for."""
+    """A field of a class of options; ``shown_default`` is the default that None stands for."""
     if shown_default is None and default is not None and not isinstance(default, bool):
         shown_default = form.show(default)
     told = {"description": description, "form": form, "default": shown_default}

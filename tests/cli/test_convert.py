@@ -115,7 +115,7 @@ def test_the_number_of_buckets_may_be_automatic(run, small, tmp_path):
         (["small.mosaic", "out.parquet", "--num-buckets", "3"], 2, "--num-buckets"),
         (["small.mosaic", "out.mosaic", "--level", "99"], 2, "compression_level"),
         (["small.mosaic", "out.mosaic", "--num-buckets", "0"], 2, "num_buckets must be from 1"),
-        (["small.mosaic", "out.mosaic", "--num-buckets", "many"], 2, "a whole number, or auto"),
+        (["small.mosaic", "out.mosaic", "--num-buckets", "many"], 2, "an integer, or auto"),
         (["small.mosaic", "out.mosaic", "--row-group-bytes", "many"], 2, "is not a valid size"),
         (["nosuch.mosaic", "out.mosaic"], 1, "nosuch.mosaic: No such file or directory"),
         (["small.mosaic", "nosuch/out.mosaic"], 1, "nosuch/out.mosaic"),

@@ -254,7 +254,7 @@ def test_a_partition_is_not_taken_for_a_dataset(tmp_path: Path) -> None:
         lambda: pymosaic.write_dataset(TABLE, tmp_path / "k=1", mode="append"),
         lambda: pymosaic.write_dataset(TABLE, f"{tmp_path}/k=2/"),
     ):
-        with pytest.raises(pymosaic.InvalidOptionError, match="give the dataset's directory"):
+        with pytest.raises(pymosaic.InvalidOptionError, match="pass the dataset's directory"):
             write()
 
 

@@ -232,7 +232,7 @@ def test_blobs_of_the_second_kind_are_refused_by_name(tmp_path: Path) -> None:
     table = pa.table([blobs], schema=pa.schema([lance.blob_field("c")]))
     lance.write_dataset(table, str(tmp_path / "some.lance"), data_storage_version="2.2")
     (path,) = (tmp_path / "some.lance" / "data").glob("*.lance")
-    with pytest.raises(pymosaic.UnsupportedFeatureError, match="column 'c' holds blobs of the sec"):
+    with pytest.raises(pymosaic.UnsupportedFeatureError, match="column 'c' has blobs of the sec"):
         LanceFile(path)
 
 

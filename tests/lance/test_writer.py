@@ -45,7 +45,7 @@ def test_what_does_not_go_is_refused_with_the_reason(encoding: str, match: str) 
 
 
 def test_a_column_that_is_not_there_is_refused() -> None:
-    refuse(NUMBERS, "plain", "no column 'm'", "m")
+    refuse(NUMBERS, "plain", "no column is named 'm'", "m")
 
 
 def test_a_forced_encoding_must_be_text() -> None:
@@ -116,7 +116,7 @@ def test_types_that_lance_lacks_are_refused_by_name(column: pa.Array, match: str
 def test_names_with_a_dot_and_names_that_repeat_are_refused() -> None:
     with pytest.raises(pymosaic.InvalidDataError, match="a step into a struct"):
         write_table(pa.table({"a.b": [1]}), io.BytesIO())
-    with pytest.raises(pymosaic.InvalidDataError, match="two columns 'a'"):
+    with pytest.raises(pymosaic.InvalidDataError, match="two columns are named 'a'"):
         write_table(pa.table([[1], [2]], names=["a", "a"]), io.BytesIO())
 
 

@@ -43,7 +43,7 @@ def test_unknown_options_list_the_known():
     [
         ({"maxPartitionBytes": "lots"}, "maxPartitionBytes must be a size"),
         ({"ignoreCorruptFiles": "maybe"}, "ignoreCorruptFiles must be true or false"),
-        ({"numBuckets": "1.5"}, "numBuckets must be a whole number, or auto"),
+        ({"numBuckets": "1.5"}, "numBuckets must be an integer, or auto"),
         ({"filters": "age > 5"}, "filters must be JSON"),
         ({"partitioning": "range"}, "partitioning must be hive or none"),
     ],

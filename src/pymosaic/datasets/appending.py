@@ -1,8 +1,8 @@
-"""What may be added to a dataset: rows with its partition keys, of types that unite with its own.
+"""Checks on appended data: it must have the dataset's partition keys, and compatible types.
 
-The columns that are there are those of all files, and to know them all is to read the end of every
-file. Mostly that is not needed: where one file has every column of the new data, with the same
-types, whatever was readable stays so. The newest files are asked for that first.
+The columns of a dataset are those of all its files, and finding them takes reading the end of every
+file. Mostly that is not needed: if one file has every column of the new data, with the same types,
+the dataset stays readable. The newest files are checked first.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ __all__ = ["check_appendable"]
 _NEWEST_FILES = 8
 _ATTEMPTS = 5
 _NEW = "the data to append"
-_ADVICE = "cast it before appending, or leave the column out"
+_ADVICE = "cast it before appending, or omit the column"
 
 
 def check_appendable(
     storage: Storage, schema: pa.Schema, partition_by: Sequence[str] | None = None
 ) -> tuple[str, ...]:
-    """Refuse data that could not be read together with what a dataset holds.
+    """Refuse data that could not be read together with the files of a dataset.
 
     Jobs that run at the same time do not see each other's columns.
 
@@ -49,9 +49,9 @@ def check_appendable(
     storage : Storage
         The dataset's directory; it may be empty, or not exist.
     schema : pyarrow.Schema
-        Of the data, key columns included.
+        Schema of the data, including key columns.
     partition_by : sequence of str, optional
-        The keys that the caller wants; None stands for those that the dataset has.
+        The keys requested by the caller; None means those of the dataset.
 
     Returns
     -------
@@ -63,10 +63,10 @@ def check_appendable(
     InvalidOptionError
         If the dataset has other keys than ``partition_by``.
     InvalidDataError
-        If the data lacks one of the dataset's keys.
+        If the data does not have one of the dataset's keys.
     DatasetError
-        If a column has a type that does not unite with that of the dataset's files; the message
-        names the column, both types, and a file.
+        If a column has a type that is incompatible with the dataset's files; the message names the
+        column, both types, and a file.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def check_appendable(
             _check_types(storage, files, check_partition_columns(schema, keys))
             break
         except FileNotFoundError:
-            # Replaced since they were listed: another listing shows the files that did.
+            # Replaced since they were listed: a new listing shows their replacements.
             if attempt == _ATTEMPTS - 1:
                 raise
     return keys
@@ -99,7 +99,7 @@ def check_appendable(
 def _keys_of_dataset(
     storage: Storage, file: Entry, schema: pa.Schema, wanted: Sequence[str] | None
 ) -> tuple[str, ...]:
-    """The keys that the dataset has, which any of its files tells."""
+    """The keys of the dataset, taken from any of its files."""
     present = tuple(key for key, _ in split_partition(file.path.split("/")[:-1]))
     if wanted is not None and tuple(wanted) != present:
         raise InvalidOptionError(
@@ -147,7 +147,7 @@ def _has_columns(catalog: Catalog, new: Catalog) -> bool:
     if len(union.find_new(new)):
         return False
     _, positions = union.compare(new)
-    # They may differ in being nullable, which any two types unite in.
+    # They may differ in nullability, which is always compatible.
     fields = Selection(new, positions).import_schema()
     known = Selection(catalog, np.asarray(catalog.find_many(fields.names))).import_schema()
     return bool(fields.types == known.types)

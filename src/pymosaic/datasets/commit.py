@@ -156,7 +156,7 @@ class WriteJob:
         if "=" in storage.base.rpartition("/")[2]:
             # Readers of the dataset would not find the records there.
             raise InvalidOptionError(
-                f"{storage.name} looks like a partition of a dataset: give the dataset's directory"
+                f"{storage.name} looks like a partition of a dataset: pass the dataset's directory"
             )
         types = dict(partition_types or {})
         job = cls(uuid.uuid4().hex, storage.absolute(), mode, seconds, types)
@@ -194,7 +194,7 @@ class WriteJob:
         path = f"{partition_directory}/{name}" if partition_directory else name
         if is_hidden(path):
             raise InvalidOptionError(
-                f"files in {partition_directory!r} would be hidden: no name may begin with '.'"
+                f"files in {partition_directory!r} would be hidden: names must not start with '.'"
             )
         if not self.staged:
             return StagedFile(self.storage.full_path(path), path)
@@ -339,7 +339,7 @@ class WriteJob:
         if self.mode is WriteMode.ERROR and (paths or snapshot.nested):
             paths += [f"{directory}/" for directory in snapshot.nested]
             raise DatasetExistsError(
-                f"{self.storage.name} holds {len(paths)} files already ({_some(paths)}); "
+                f"{self.storage.name} already has {len(paths)} files ({_some(paths)}); "
                 "choose mode='append', 'overwrite' or 'ignore'"
             )
         if self.mode is WriteMode.OVERWRITE and snapshot.nested:

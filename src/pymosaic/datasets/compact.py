@@ -30,26 +30,26 @@ from pymosaic.progress import Meter, Progress
 
 __all__ = ["CompactionReport", "compact", "compact_group", "plan_compaction"]
 
-# What is published at once: a killed compaction loses at most this much work.
+# Amount committed at a time: a killed compaction loses at most this much work.
 _TARGETS_PER_JOB = 16
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionReport:
-    """What a compaction has done.
+    """The result of a compaction.
 
     Parameters
     ----------
     files_before, files_after : int
         Files of the dataset.
     files_copied, bytes_copied : int
-        Files, and their bytes, that were glued by copying.
+        Files, and their bytes, that were merged by copying.
     files_reencoded, bytes_reencoded : int
-        Files, and their bytes, that were read and written anew.
+        Files, and their bytes, that were rewritten.
     files_written, bytes_written : int
-        What they became.
+        The new files, and their bytes.
     conflicts : int
-        Files that another job replaced meanwhile; they were left to it.
+        Files that another job replaced in the meantime; they were left alone.
     """
 
     files_before: int
@@ -76,35 +76,35 @@ def compact(
     keep_replaced: timedelta | float = DAY_SECONDS,
     **writer_options: Any,
 ) -> CompactionReport:
-    """Make few large files of a dataset's many small ones.
+    """Combine the many small files of a dataset into a few large ones.
 
-    Files with the same schema are glued by copying their bytes, see :func:`pymosaic.merge`. Files
-    are read and written anew only where their schemas differ, or where their row groups are too
-    small to be worth keeping. Rows stay in their partitions. Readers see the dataset as it was or
-    as it is afterwards, and others may add files meanwhile; it may be killed at any point.
+    Files with the same schema are merged by copying their bytes, see :func:`pymosaic.merge`. Files
+    are rewritten only if their schemas differ, or if their row groups are too small to keep. Rows
+    stay in their partitions. Readers see the dataset as it was before or as it is afterwards, and
+    others may add files at the same time; it may be killed at any point.
 
     Parameters
     ----------
     base : str or path-like
         The dataset's directory.
     target_file_bytes : int
-        About how large files become. Those of three quarters of it are left alone.
+        Approximate size of the new files. Files of at least three quarters of it are left alone.
     min_row_group_bytes : int
-        Row groups below this, on average in a file, are too small to be copied.
+        If the row groups of a file are smaller than this on average, the file is rewritten.
     verify : bool
-        Check the checksums of what is copied; see :func:`pymosaic.merge`.
+        Check the checksums of copied data; see :func:`pymosaic.merge`.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
-        Where ``base``, then a path, is looked up.
+        The file system of ``base``, which must then be a path.
     limits : Limits, optional
-        Caps that the files are held to.
+        Caps on what a file may demand.
     progress : callable, optional
-        Called with bytes done, bytes in all and ``"bytes"``.
+        Called with bytes done, total bytes and ``"bytes"``.
     keep_replaced : timedelta or number of seconds
-        How long the old files stay on disk, hidden, for readers that have found them. A later write
-        or :func:`pymosaic.vacuum` deletes them.
+        How long the old files stay on disk, hidden, for readers that already use them. A later
+        write or :func:`pymosaic.vacuum` deletes them.
     **writer_options
-        For what is written anew, as for :func:`pymosaic.write_table`. By default it has the
-        compression, the number of buckets and the statistics that the files have.
+        For rewritten files, as for :func:`pymosaic.write_table`. By default they keep the
+        compression, the number of buckets and the statistics of the old files.
 
     Returns
     -------
@@ -162,7 +162,7 @@ def plan_compaction(
     limits: Limits | None = None,
     **writer_options: Any,
 ) -> tuple[int, list[CompactionGroup]]:
-    """How many files there are, and which to make one of."""
+    """The number of files, and the groups of files to combine."""
     CompactionOptions(target_file_bytes=target_file_bytes, min_row_group_bytes=min_row_group_bytes)
     options = WriterOptions(**writer_options)
     files = summarize_files(
@@ -182,7 +182,7 @@ def compact_group(
     meter: Meter | None = None,
     **writer_options: Any,
 ) -> list[WrittenFile]:
-    """Write what a group becomes, as files of a job. Can run anywhere, groups at the same time.
+    """Write the result of a group, as files of a job. Can run anywhere, for groups in parallel.
 
     The files take the place of the group's first file in the order of rows.
 
@@ -200,7 +200,7 @@ def compact_group(
             job, group, paths, task, target_file_bytes, verify, limits, meter, writer_options
         )
     except (OSError, MosaicError) as error:
-        # Stores have many words for a file that is gone, and some are misleading.
+        # Stores report a missing file in many ways, some of them misleading.
         present = {entry.path for entry in take_snapshot(job.storage).files}
         if gone := [path for path in group.files if path not in present]:
             raise CommitConflictError(
@@ -240,7 +240,7 @@ def _write_group(
 
 
 class _Part:
-    """The progress of a part of the work, as that of the whole."""
+    """Reports the progress of a part of the work as progress of the whole."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
@@ -283,7 +283,7 @@ def _reencode(
 def _options_of(
     paths: Iterable[str], schema: pa.Schema, filesystem: Any, limits: Limits
 ) -> dict[str, Any]:
-    """The options that files were written with, as far as they show."""
+    """The options that files were written with, as far as the files show them."""
     num_buckets = num_columns = 0
     compression = "none"
     statistics: set[str] = set()
@@ -299,16 +299,16 @@ def _options_of(
         if catalog.num_columns > num_columns:
             num_buckets, num_columns = catalog.num_buckets, catalog.num_columns
         if head.index.num_row_groups:
-            # Names alone: not every value of an old file is one that Python has.
+            # Only names: Python cannot represent every value of an old file.
             positions = [entry[0] for entry in head.index.statistics(0)]
             statistics.update(map(catalog.name, positions))
-    # A column that was widened may have become of a type that has none.
+    # A widened column may have a type without statistics.
     catalog = catalog_from_arrow(schema, 1)
     options: dict[str, Any] = {
         "compression": compression,
         "statistics": [x for x in sorted(statistics) if catalog.has_statistics(catalog.find(x))],
     }
-    # As many buckets as columns says nothing about what was asked for.
+    # With as many buckets as columns, the requested number is unknown.
     if 0 < num_buckets < num_columns:
         options["num_buckets"] = num_buckets
     return options
@@ -344,7 +344,7 @@ def _compact_batch(
             written += compact_group(job, group, number, meter=meter, **options)
         job.commit((file.staged for file in written), removes)
     except CommitConflictError:
-        # Another job has replaced some of these files; they are its business now.
+        # Another job has replaced some of these files, which are now its responsibility.
         job.abort()
         meter.add(end - meter.done)
         return replace(report, conflicts=report.conflicts + len(removes))

@@ -1,4 +1,4 @@
-"""Which files of a dataset to make one of, and how: by copying, or by writing them anew."""
+"""Compaction planning: which files of a dataset to combine, by copying or by rewriting."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from pymosaic.limits import Limits
 
 __all__ = ["CompactionGroup", "FileSummary", "group_files", "summarize_files"]
 
-# A file of this part of the target is left alone.
+# A file of at least this share of the target is left alone.
 _FULL = 0.75
-# Values of no fixed width are thought to take this many bytes.
+# Assumed size of values of variable width.
 _VARIABLE_WIDTH = 16
-# Row groups that would hold this many times the rows are worth writing anew.
+# A file is worth rewriting if row groups could hold this many times the rows.
 _WORTH_FEWER = 4
 
 
 @dataclass(frozen=True, slots=True)
 class FileSummary:
-    """What there is to know of a file to decide on.
+    """The facts about a file that decide how it is compacted.
 
     Parameters
     ----------
     path : str
-        Below the base.
+        Path below the base.
     size, data_bytes : int
-        Of the file, and of its buckets.
+        Size of the file, and of its buckets.
     num_row_groups : int
     schema : bytes
-        A digest; files with the same can be glued.
+        A digest; files with equal digests can be merged by copying.
     divisible : bool
         Whether its row groups are far smaller than a writer would make them.
     """
@@ -52,13 +52,13 @@ class FileSummary:
 
     @property
     def directory(self) -> str:
-        """The directory that it is in, below the base."""
+        """The directory of the file, below the base."""
         return self.path.rpartition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionGroup:
-    """Files of one directory that become one, or few; ``copies`` if by copying their bytes."""
+    """Files of one directory to combine; ``copies`` if by copying their bytes."""
 
     directory: str
     files: tuple[str, ...]
@@ -69,7 +69,7 @@ class CompactionGroup:
 def summarize_files(
     storage: Storage, limits: Limits, min_row_group_bytes: int, row_group_bytes: int
 ) -> list[FileSummary]:
-    """Look at the end of every file of a dataset."""
+    """Read the end of every file of a dataset."""
 
     def summarize(entry: Entry) -> FileSummary:
         path = storage.full_path(entry.path)
@@ -96,14 +96,14 @@ def summarize_files(
             divisible,
         )
 
-    # What a link leads to, out of the dataset, is somebody else's.
+    # A link that leads out of the dataset belongs to someone else.
     return storage.each(summarize, [x for x in take_snapshot(storage).files if not x.outside])
 
 
 def _is_divisible(head: FileHead, row_group_bytes: int) -> bool:
     """Whether a writer would put far more rows into a row group.
 
-    What compresses well makes small row groups however many rows they hold.
+    Data that compresses well makes small row groups, however many rows they hold.
     """
     row_bytes = 0
     for data_type in Selection(head.catalog, head.catalog.original_order()).import_schema().types:
@@ -117,12 +117,12 @@ def _is_divisible(head: FileHead, row_group_bytes: int) -> bool:
 def group_files(
     files: Iterable[FileSummary], target_file_bytes: int, min_row_group_bytes: int
 ) -> list[CompactionGroup]:
-    """Decide; pure. Files stay in their directories, and their rows in order, file by file.
+    """Plan the groups; pure. Files stay in their directories, and rows in order, file by file.
 
     - Files below three quarters of the target, with the same schema and row groups of
-      ``min_row_group_bytes`` on average, are glued up to the target.
-    - Files whose row groups are smaller are written anew together, whatever their schemas.
-    - Files that found no other of their schema are written anew with others of their kind.
+      ``min_row_group_bytes`` on average, are merged by copying up to the target.
+    - Files with smaller row groups are rewritten together, whatever their schemas.
+    - Files with a schema of their own are rewritten together with others of this kind.
     """
     directories: dict[str, list[FileSummary]] = {}
     for file in files:
@@ -167,7 +167,7 @@ def _group_directory(
 
 
 def _pack(files: Sequence[FileSummary], target: int) -> list[list[FileSummary]]:
-    """Runs of files that have about the target's size together."""
+    """Runs of files that together have about the target size."""
     packs: list[list[FileSummary]] = []
     size = 0
     for file in files:

@@ -1,4 +1,4 @@
-"""Which files a dataset has: directories, patterns and lists, hidden names, job records.
+"""Finding the files of a dataset: directories, patterns and lists, hidden names, job records.
 
 ::
 
@@ -36,13 +36,13 @@ class DataFile:
     Parameters
     ----------
     path : str
-        As its file system knows it.
+        The path in its file system.
     size : int or None
         From a listing.
     partition : tuple of (str, value)
-        Keys and values of its directories; as text until all files and so their types are known.
+        Keys and values of its directories; as text until all files, and so the types, are known.
     partition_types : tuple of (str, str)
-        Keys, and what the dataset's own jobs say of their types.
+        Keys, and their types as recorded by the dataset's own jobs.
     """
 
     path: str
@@ -53,7 +53,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What was found: files, their file system and base, and files that should be there."""
+    """The files found, their file system and base, and missing files."""
 
     files: tuple[DataFile, ...]
     filesystem: Any
@@ -64,16 +64,16 @@ class Discovery:
 def discover(
     source: DatasetSource, filesystem: object, hive: bool, *, allow_missing: bool = False
 ) -> Discovery:
-    """Find the files that ``source`` means; each appears once, in the order of their rows.
+    """Find the files of ``source``; each appears once, in the order of their rows.
 
     Raises
     ------
     FileNotFoundError
         If a path does not exist.
     InvalidOptionError
-        If entries of a list lie in different file systems.
+        If entries of a list are in different file systems.
     DatasetError
-        If files that records list are not there, unless that is allowed.
+        If files listed in records are missing, unless that is allowed.
     """
     missing: list[str] | None = [] if allow_missing else None
     entries = _check_source(source)
@@ -83,7 +83,7 @@ def discover(
     for location in locations:
         if location.filesystem is not first.filesystem and location.filesystem != first.filesystem:
             raise InvalidOptionError(
-                f"source: {first.name} and {location.name} lie in different file systems"
+                f"source: {first.name} and {location.name} are in different file systems"
             )
         for file in _find(location, hive, missing):
             found.setdefault(file.path, file)
@@ -114,7 +114,7 @@ def _check_source(source: DatasetSource) -> list[str | os.PathLike[str]]:
 
 
 def _find(location: Location, hive: bool, missing: list[str] | None) -> list[DataFile]:
-    """The files of one entry; those that are not there, if they may, go to ``missing``."""
+    """The files of one entry; missing ones, if allowed, are added to ``missing``."""
     if location.filesystem is None:
         if os.path.isdir(location.path):
             return _list_directory(location, location.path, hive, missing)
@@ -139,7 +139,7 @@ def _is_file(location: Location) -> bool:
 
 
 def _single(path: str, hive: bool) -> DataFile:
-    """A file that was named; the ``key=value`` directories right above it are its partition."""
+    """A file given by name; the ``key=value`` directories right above it are its partition."""
     directories: list[str] = []
     if hive:
         for directory in reversed(path.split("/")[:-1]):
@@ -172,8 +172,8 @@ def _visible(
 ) -> tuple[list[tuple[str, int]], tuple[tuple[str, str], ...]]:
     """The files below a directory that are part of a dataset, in the order of their rows.
 
-    A partition's directory lies inside a dataset whose job records are further up. With the files
-    come the types of partition columns that the records tell.
+    A partition's directory is inside a dataset whose job records are further up. The types of
+    partition columns in those records are returned with the files.
     """
     outer = _dataset_above(storage, filesystem)
     prefix = "" if outer is None else f"{storage.base[len(outer.base.rstrip('/')) + 1 :]}/"
@@ -190,7 +190,7 @@ def _visible(
 
 
 def _dataset_above(storage: Storage, filesystem: Any) -> Storage | None:
-    """The dataset that a directory without records of its own is part of, if any."""
+    """The dataset that contains a directory without records of its own, if any."""
     parts = storage.base.split("/")
     if filesystem is None and "=" not in parts[-1] and _has_records(storage.base):
         return None
@@ -228,7 +228,7 @@ def _list_matches(
 
 
 def _translate(pattern: str) -> re.Pattern[str]:
-    """A regular expression for paths; a pattern that a directory matches takes all in it."""
+    """A regular expression for paths; a pattern that matches a directory includes its content."""
     parts = []
     segments = [segment for segment in pattern.split("/") if segment]
     for number, segment in enumerate(segments):

@@ -1,4 +1,4 @@
-"""The heads of a dataset's files: what is known of files without their data."""
+"""The heads of a dataset's files: their metadata, without the data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pymosaic.threads import num_threads, read_ahead
 
 __all__ = ["BROKEN_FILE", "HeadStore"]
 
-# What on_error="skip" skips: files that are no Mosaic files, damaged, or beyond what is allowed.
+# Errors that on_error="skip" skips: not a Mosaic file, damaged, or beyond the limits.
 BROKEN_FILE = (CorruptFileError, LimitExceededError, UnsupportedFeatureError)
 
 _MAX_KEPT_BYTES = 256 << 20
@@ -34,7 +34,7 @@ _REMOTE_OPENERS = 32
 
 
 def _index_weight(head: FileHead) -> int:
-    # The bytes of the index are kept, and its entries take about twice as much.
+    # The bytes of the index are kept, and its entries take about twice as many.
     return 3 * head.index_bytes
 
 
@@ -49,9 +49,9 @@ def _same_columns(left: Catalog, right: Catalog) -> bool:
 
 @contextmanager
 def told_if_gone(path: str, filesystem: Any) -> Iterator[None]:
-    """Say of a file of a dataset that is not there any more that it was, and what to do.
+    """Explain that a file of the dataset no longer exists, and what to do.
 
-    Stores have many words for a file that is gone, so whether it is gone is asked.
+    Stores report a missing file in many ways, so its existence is checked.
     """
     try:
         yield
@@ -67,14 +67,14 @@ def told_if_gone(path: str, filesystem: Any) -> Iterator[None]:
 
 
 class HeadStore:
-    """The heads of a dataset's files, read when wanted, kept as far as memory is given.
+    """A cache of the heads of a dataset's files, read on demand.
 
     Parameters
     ----------
     filesystem : object
     limits : Limits
     max_bytes : int
-        How much kept heads may take; what is dropped is read again when it is wanted again.
+        Maximum size of cached heads; dropped ones are read again when needed.
     """
 
     def __init__(self, filesystem: Any, limits: Limits, max_bytes: int = _MAX_KEPT_BYTES) -> None:
@@ -89,20 +89,20 @@ class HeadStore:
         return {**self.__dict__, "_kept": {}, "_catalogs": set(), "_bytes": 0}
 
     def get(self, path: str) -> FileHead | None:
-        """The head of a file if it is kept."""
+        """The head of a file, if cached."""
         return self._kept.get(path)
 
     def load(
         self, files: Iterable[DataFile], check: bool = False
     ) -> Iterator[tuple[DataFile, FileHead | MosaicError]]:
-        """Heads in the order of the files, opened several at a time; of a broken file its error.
+        """Heads in the order of the files, opened several at a time; an error for a broken file.
 
         Parameters
         ----------
         files : iterable of DataFile
         check : bool
-            Ask whether files were replaced since their heads were read, and read these anew. Local
-            files, which cost nothing to ask for, are always asked.
+            Check whether files were replaced since their heads were read, and read those again.
+            Local files, for which this costs nothing, are always checked.
         """
         workers = num_threads() if self._filesystem is None else _REMOTE_OPENERS
         load = partial(self._load, check or self._filesystem is None)

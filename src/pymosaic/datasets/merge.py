@@ -1,15 +1,15 @@
-"""Files glued together at the speed of copying.
+"""Merging files by copying their bytes.
 
-Row groups know nothing of the file that they are in: buckets are found through the index alone, and
-statistics stand with the row group that they are of. So files whose schema blocks have the same
-content (columns, types, order, number of buckets) and that are compressed or not alike become one
-file by copying the bytes of their buckets, one file after the other, and writing one index in which
-the places of buckets are moved::
+Row groups do not depend on the file that contains them: buckets are found through the index alone,
+and statistics are stored with their row group. So files whose schema blocks have the same content
+(columns, types, order, number of buckets) and that have the same compression are merged by copying
+the bytes of their buckets, one file after another, and writing one index with the offsets of
+buckets adjusted::
 
     [buckets of file 0][buckets of file 1] … [schema block of file 0][indexes, moved][footer]
 
-Nothing is decompressed. Checksums are those of the files, and which columns have statistics may
-differ from row group to row group.
+Nothing is decompressed. Checksums are preserved, and the columns with statistics may differ between
+row groups.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _U32_MAX = (1 << 32) - 1
 
 @dataclass(frozen=True, slots=True)
 class MergeReport:
-    """What a merge has made: of how many files, and what is in the new one."""
+    """The result of a merge: the number of input files, and the contents of the new file."""
 
     num_files: int
     num_row_groups: int
@@ -56,7 +56,7 @@ class MergeReport:
 
 @dataclass(frozen=True, slots=True)
 class _Input:
-    """A file to copy; ``start`` and ``stop`` are where its buckets are."""
+    """A file to copy; its buckets are from ``start`` to ``stop``."""
 
     source: SourceLike
     name: str
@@ -75,27 +75,26 @@ def merge(
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> MergeReport:
-    """Glue files with the same schema together, without decoding or compressing anything.
+    """Concatenate files with the same schema, without decoding or compressing anything.
 
-    The row groups of the new file are those of the files, in their order. It appears when it is
-    complete, and may replace one of the files.
+    The new file has the row groups of all files, in order. It appears when it is complete, and may
+    replace one of the files.
 
     Parameters
     ----------
     files : iterable of str, path-like, bytes-like or binary file objects
-        They must have the same columns in the same order, the same number of buckets, and be all
-        compressed or all not.
+        They must have the same columns in the same order, the same number of buckets, and the same
+        compression.
     out : str, path-like or binary file object
-        What to write.
+        The file to write.
     verify : bool
-        Decompress every bucket of every file before it is copied, which checks their checksums
-        and structure.
+        Decompress every bucket before copying it, which checks its checksum and structure.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
-        Where paths are looked up, those of ``files`` and ``out``.
+        The file system of the paths in ``files`` and ``out``.
     limits : Limits, optional
-        Caps that the files are held to.
+        Caps on what a file may demand.
     progress : callable, optional
-        Called with bytes copied, bytes in all and ``"bytes"``.
+        Called with bytes copied, total bytes and ``"bytes"``.
 
     Returns
     -------
@@ -104,7 +103,7 @@ def merge(
     Raises
     ------
     InvalidDataError
-        If the files do not have the same schema; the message names two that differ, and in what.
+        If the files do not have the same schema; the message names two that differ, and how.
 
     Examples
     --------
@@ -132,16 +131,16 @@ def merge(
 
 
 def _filesystem_of(place: Any, filesystem: object) -> object:
-    """File objects and bytes are in no file system."""
+    """The file system of an entry; None for file objects and bytes."""
     return filesystem if isinstance(place, str) or hasattr(place, "__fspath__") else None
 
 
 def _open_inputs(
     files: list[SourceLike], filesystem: object, limits: Limits
 ) -> tuple[list[_Input], bytes]:
-    """Look at all files before anything is written; also the first one's schema block."""
+    """Check all files before anything is written; also returns the first one's schema block."""
     if not files:
-        raise InvalidOptionError("files must have at least one file")
+        raise InvalidOptionError("files must not be empty")
     inputs: list[_Input] = []
     block = content = b""
     for number, file in enumerate(files):
@@ -162,7 +161,7 @@ def _open_inputs(
         inputs.append(opened)
         if found != content or head.compression is not inputs[0].head.compression:
             raise InvalidDataError(
-                f"{name} cannot be glued to {inputs[0].name}: {_difference(inputs[0], opened)}"
+                f"{name} cannot be merged with {inputs[0].name}: {_difference(inputs[0], opened)}"
             )
     return inputs, block
 
@@ -170,7 +169,7 @@ def _open_inputs(
 def _difference(first: _Input, second: _Input) -> str:
     if first.head.compression is not second.head.compression:
         compressed = second if first.head.compression.is_plain else first
-        return f"{compressed.name} is compressed, the other is not"
+        return f"{compressed.name} is compressed, and the other is not"
     one, other = first.head.catalog, second.head.catalog
     if one.num_buckets != other.num_buckets:
         return (
@@ -187,8 +186,8 @@ def _difference(first: _Input, second: _Input) -> str:
                 return f"only {here.name} has a column {name!r}"
     for position, name in enumerate(names[0]):
         if one.type_of(position) != other.type_of(other.find(name)):
-            return f"column {name!r} is of different types"
-    return "the order of their columns, or nested types, differ"
+            return f"column {name!r} has different types"
+    return "the column order or nested types differ"
 
 
 def _glue(
@@ -207,14 +206,14 @@ def _glue(
         index += item.head.index.shifted(sink.position - item.start)
         if len(index) > limits.max_index_bytes:
             raise LimitExceededError(
-                f"an index of {len(index)} bytes is above Limits.max_index_bytes "
+                f"an index of {len(index)} bytes exceeds Limits.max_index_bytes "
                 f"({limits.max_index_bytes}): merge fewer files",
                 sink.name,
             )
         source = open_source(item.source, _filesystem_of(item.source, filesystem))
         try:
             if source.size != item.head.size:
-                raise CorruptFileError("the file changed while it was read", item.name)
+                raise CorruptFileError("the file changed while it was being read", item.name)
             if verify:
                 with located(item.name):
                     _verify(item.head.open(source, limits))
@@ -243,7 +242,7 @@ def _glue(
 
 
 def _verify(file: OpenFile) -> None:
-    """Decompress every block, which checks its checksum, and walk its structure."""
+    """Decompress every block, which checks its checksum, and check its structure."""
     for _ in ordered_map(_walk, _fetch_buckets(file), use_threads=True):
         pass
 

@@ -1,4 +1,4 @@
-"""Removing what dead jobs left, and what was replaced."""
+"""Vacuum: removal of leftovers of dead jobs, and of replaced files."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class VacuumReport:
     Parameters
     ----------
     jobs : tuple of str
-        Ids of jobs that had begun and never ended.
+        Ids of jobs that started and never ended.
     files : tuple of str
-        Data files, as their file system knows them.
+        Data files, as paths in their file system.
     num_bytes : int
-        Their size.
+        Total size of the files.
     forgotten : tuple of str
-        Files that were not there, and are not part of the dataset any more.
+        Missing files that are no longer part of the dataset.
     """
 
     jobs: tuple[str, ...]
@@ -56,24 +56,24 @@ def vacuum(
     filesystem: object = None,
     forget_missing: bool = False,
 ) -> VacuumReport:
-    """Remove what a dataset's directory holds and readers do not see.
+    """Remove files of a dataset's directory that readers do not see.
 
-    These are files that were replaced, files of jobs that died before they published, and records
-    that are not needed any more.
+    These are replaced files, files of jobs that died before their commit, and records that are no
+    longer needed.
 
     Parameters
     ----------
     base : str or path-like
         The dataset's directory.
     older_than : timedelta or number of seconds
-        Leave alone what was replaced since, and jobs that did something since. A reader that found
-        files which are removed now fails when it opens them, and a job that is at work and idle for
-        longer than this loses what it has written and fails; so 0 is for when nobody is at work.
+        Minimum age: files replaced more recently, and jobs active more recently, are left alone. A
+        reader that still uses removed files fails when it opens them, and a running job that was
+        idle for longer loses what it has written and fails. Use 0 only when nobody is at work.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
-        Where ``base``, then a path, is looked up.
+        The file system of ``base``, which must then be a path.
     forget_missing : bool
-        Take files out of the dataset that records list and that are not there. Without, reading
-        such a dataset is an error.
+        Remove missing files from the records of the dataset. Otherwise, reading a dataset with
+        missing files is an error.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def vacuum(
 
 
 def vacuum_storage(storage: Storage, seconds: float) -> VacuumReport:
-    """Remove what is so many seconds old and readers do not see."""
+    """Remove files of at least this age, in seconds, that readers do not see."""
     if not storage.list_files(RECORDS_DIRECTORY):
         storage.remove_empty(STAGING_DIRECTORY)
         storage.remove_empty(RECORDS_DIRECTORY)
@@ -138,8 +138,8 @@ def vacuum_storage(storage: Storage, seconds: float) -> VacuumReport:
 def _dead_jobs(
     entries: list[Entry], log: Log, now: float | None, seconds: float
 ) -> dict[str, list[Entry]]:
-    """Jobs that have not ended and did nothing for so long, each with its files."""
-    # Of the same listing as all else: a job that began since is in the log, and at work.
+    """Jobs that have not ended and were idle for this long, each with its files."""
+    # From the same listing as everything else: a job that started since is in the log and active.
     begun: set[str] = set(Listing.of(entries).pending)
     files: dict[str, list[Entry]] = {}
     active: set[str] = set()
@@ -166,7 +166,7 @@ def _dead_jobs(
 def _remove_temporaries(
     storage: Storage, entries: list[Entry], now: float | None, seconds: float
 ) -> None:
-    """Records that a killed process was about to write."""
+    """Unfinished records of a killed process."""
     storage.delete_many(
         entry.path
         for entry in entries

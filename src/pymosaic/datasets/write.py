@@ -1,4 +1,4 @@
-"""Writing a dataset: any Arrow source to files of about one size, published together."""
+"""Writing a dataset: any Arrow source to files of about equal size, committed together."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ __all__ = ["WrittenDataset", "write_dataset"]
 
 @dataclass(frozen=True, slots=True)
 class WrittenDataset:
-    """What a write has done.
+    """The result of a write.
 
     Parameters
     ----------
     files : tuple of str
-        Paths of the new files, as their file system knows them.
+        Paths of the new files in their file system.
     num_rows, num_bytes : int
-        What they hold, and their size.
+        Total rows and size of the new files.
     removed : tuple of str
         Files that were replaced.
     """
@@ -71,35 +71,34 @@ def write_dataset(
 ) -> WrittenDataset:
     """Write data as a directory of Mosaic files.
 
-    All files appear at once: readers see the dataset as it was, or with all of them, whenever
-    this process fails or is killed. Others may read and write at the same time.
+    All files appear at once: readers see the dataset as it was before, or with all of them, even
+    if this process fails or is killed. Others may read and write at the same time.
 
     Parameters
     ----------
     data : Arrow data
         A pyarrow Table, RecordBatch, RecordBatchReader, Dataset or Scanner; an iterable of
-        batches; a Mosaic dataset or a scan of one; anything that speaks Arrow: Polars and pandas
-        DataFrames, DuckDB relations.
+        batches; a Mosaic dataset or a scan of one; anything that supports the Arrow protocols:
+        Polars and pandas DataFrames, DuckDB relations.
     base : str or path-like
-        The directory, a path or URI; it need not exist.
+        Path or URI of the directory; it need not exist.
     partition_by : str or list of str, optional
-        Columns whose values become ``key=value`` directories. When rows are added to a dataset
-        that has such directories, they are its keys.
+        Columns whose values become ``key=value`` directories. When appending to a dataset with such
+        directories, its keys are the default.
     target_file_bytes : int
-        A file ends when it is about as large.
+        Approximate size at which a file ends.
     mode : {"error", "append", "overwrite", "overwrite_partitions", "ignore"}
-        What to do if there is data: raise :class:`pymosaic.DatasetExistsError`, add to it,
-        replace all of it, replace the partitions that ``data`` has rows of and leave the others
-        alone, or do nothing.
+        What to do if the directory has data: raise :class:`pymosaic.DatasetExistsError`, add to it,
+        replace all of it, replace only the partitions that ``data`` has rows for, or do nothing.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
-        Where ``base``, then a path, is looked up.
+        The file system of ``base``, which must then be a path.
     progress : callable, optional
-        Called with rows done, rows in all (None if unknown) and ``"rows"``.
+        Called with rows done, total rows (None if unknown) and ``"rows"``.
     max_open_files : int
-        How many partitions are written to at once. Data that is sorted by partition needs few.
+        Maximum number of partitions written at once. Data sorted by partition needs few.
     keep_replaced : timedelta or number of seconds
-        How long files that are replaced stay on disk, hidden, for readers that have found them. A
-        later write or :func:`pymosaic.vacuum` deletes them.
+        How long replaced files stay on disk, hidden, for readers that already use them. A later
+        write or :func:`pymosaic.vacuum` deletes them.
     **writer_options
         As for :func:`pymosaic.write_table`.
 
@@ -121,13 +120,13 @@ def write_dataset(
     schema, batches, num_rows = open_batches(data)
     storage = open_storage(base, filesystem)
     keys = _partition_keys(partition_by)
-    # Before a job is begun, so that most mistakes leave no trace.
+    # Before a job starts, so that most mistakes leave nothing behind.
     if mode in (WriteMode.APPEND, WriteMode.OVERWRITE_PARTITIONS):
         keys = check_appendable(storage, schema, keys)
     keys = keys or ()
     DatasetOptions(target_file_bytes=target_file_bytes, max_open_files=max_open_files)
     file_schema(schema, keys, writer_options)
-    # Those of a dataset that is replaced count no more.
+    # The keys of a replaced dataset no longer matter.
     known = take_snapshot(storage).partition_types if mode is WriteMode.APPEND and keys else {}
     types = united_types(storage.name, known, schema, keys)
     try:
@@ -179,7 +178,7 @@ def _write(
 
 
 def open_batches(data: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch], int | None]:
-    """Schema, batches and, where it is known, number of rows of anything that speaks Arrow."""
+    """Schema, batches and, if known, number of rows of anything that supports Arrow."""
     data = _unwrap(data)
     if isinstance(data, Iterator) or (isinstance(data, list | tuple) and data):
         return _open_iterable(iter(data))
@@ -189,7 +188,7 @@ def open_batches(data: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch], int | 
 
 
 def _unwrap(data: Any) -> Any:
-    """Objects that give their rows only when asked in their own way."""
+    """Objects with their own way to return rows."""
     if isinstance(data, Dataset):
         return data.scan()
     arrow = sys.modules.get("pyarrow.dataset")
@@ -208,7 +207,7 @@ def _open_iterable(
 ) -> tuple[pa.Schema, Iterable[pa.RecordBatch], int | None]:
     first = next(items, None)
     if first is None:
-        raise InvalidDataError("cannot write an iterator that gives nothing: no batch, no schema")
+        raise InvalidDataError("cannot write an empty iterator: without a batch there is no schema")
     if not isinstance(first, pa.RecordBatch | pa.Table):
         raise InvalidDataError(
             f"cannot write an iterable of {type(first).__name__}: give record batches or tables"
@@ -223,7 +222,7 @@ def _open_iterable(
                 if missing:
                     lacking = min(missing)
                     hint = did_you_mean(lacking, item.schema.names)
-                    raise InvalidDataError(f"a batch lacks the column {lacking!r}{hint}")
+                    raise InvalidDataError(f"a batch does not have the column {lacking!r}{hint}")
             yield from item.to_batches() if isinstance(item, pa.Table) else [item]
 
     return first.schema, generate(), None

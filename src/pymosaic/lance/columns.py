@@ -42,7 +42,7 @@ class LancePage:
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of all buffers."""
+        """Total size of all buffers."""
         return sum(self.buffer_sizes)
 
     def input(self, rows: np.ndarray | None = None) -> PageInput:
@@ -78,7 +78,7 @@ def _description(description: bytes | None, is_elsewhere: bool) -> bytes:
 
 
 def parse_column(content: bytes | memoryview, num_rows: int, file_size: int) -> ColumnPages:
-    """Read a column's metadata; its pages must hold the file's rows, its buffers lie inside it."""
+    """Parse a column's metadata; checks its number of rows, and that buffers are in the file."""
     pages: list[LancePage] = []
     first_row = 0
     for offsets, sizes, length, description, is_elsewhere in read_pages(bytes_of(content)):
@@ -94,7 +94,7 @@ def parse_column(content: bytes | memoryview, num_rows: int, file_size: int) -> 
         first_row += length
     if first_row != num_rows:
         raise CorruptFileError(
-            f"its pages hold {first_row} rows, the file has {num_rows}", structure="column"
+            f"its pages have {first_row} rows, the file has {num_rows}", structure="column"
         )
     starts = np.array([page.first_row for page in pages], np.int64)
     return ColumnPages(tuple(pages), starts)

@@ -71,7 +71,7 @@ _NUMBERS = {"2.1": (2, 1), "2.2": (2, 2)}
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """Where everything else is."""
+    """The footer: positions of everything else."""
 
     column_metadata_start: int
     column_table: int
@@ -82,7 +82,7 @@ class Footer:
 
 
 def parse_footer(content: bytes | memoryview, file_size: int) -> Footer:
-    """Read the footer; its tables are checked to lie inside the file, before it."""
+    """Parse the footer; checks that its tables are inside the file, before the footer."""
     if len(content) != FOOTER_BYTES:
         raise CorruptFileError(
             f"a file of {file_size} bytes is too short for a Lance file", structure="footer"
@@ -105,7 +105,7 @@ def parse_footer(content: bytes | memoryview, file_size: int) -> Footer:
     ):
         if position > end or 16 * count > end - position:
             raise CorruptFileError(
-                f"{name} of {count} entries at {position} does not lie inside the file",
+                f"{name} of {count} entries at {position} is not inside the file",
                 structure="footer",
             )
     if start > columns:
@@ -161,7 +161,7 @@ class FileDescriptor:
 
 @message(closed=False)
 class FileDescriptorContent:
-    """The same, with the schema as it stands in the file."""
+    """Global buffer 0, with the schema unparsed."""
 
     schema: bytes | None = optional_data(1)
     length: int = uint(2)
@@ -177,14 +177,14 @@ class TypedMessage:
 
 @message(closed=False)
 class DirectEncoding:
-    """An encoding that stands right here."""
+    """An encoding stored inline."""
 
     encoding: bytes = data(1)
 
 
 @message(closed=False)
 class IndirectEncoding:
-    """An encoding that stands elsewhere in the file."""
+    """An encoding stored elsewhere in the file."""
 
     buffer_location: int = uint(1)
     buffer_length: int = uint(2)
@@ -192,7 +192,7 @@ class IndirectEncoding:
 
 @message(closed=False)
 class Encoding:
-    """Where the description of a page or column is."""
+    """The location of the description of a page or column."""
 
     indirect: IndirectEncoding | None = child(1, lambda: IndirectEncoding)
     direct: DirectEncoding | None = child(2, lambda: DirectEncoding)
@@ -200,7 +200,7 @@ class Encoding:
 
 @message(closed=False)
 class Page:
-    """One page: where its buffers are, its rows, its layout."""
+    """One page: positions of its buffers, its rows, its layout."""
 
     buffer_offsets: tuple[int, ...] = uints(1)
     buffer_sizes: tuple[int, ...] = uints(2)

@@ -1,7 +1,7 @@
-"""The schema of an open Lance file: flat arrays of its fields, which become Arrow when wanted.
+"""The schema of an open Lance file: flat arrays of its fields, converted to Arrow on demand.
 
-A file of ten thousand columns is opened to read a few of them, so that opening looks at all fields
-in one kernel and makes an Arrow field only of those that are asked for.
+A file of ten thousand columns is usually opened to read a few of them. So opening scans all fields
+in one kernel, and makes Arrow fields only for those that are requested.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class FileSchema:
         count = count_parts(data, _FIELDS)
         if count > limits.max_columns:
             raise LimitExceededError(
-                f"{count} fields are above Limits.max_columns ({limits.max_columns})",
+                f"{count} fields exceed Limits.max_columns ({limits.max_columns})",
                 structure="schema",
             )
         self._content = content
@@ -102,15 +102,15 @@ class FileSchema:
         longest = max(map(len, self._names), default=0)
         if longest > limits.max_name_bytes:
             raise LimitExceededError(
-                f"a name of {longest} characters is above Limits.max_name_bytes "
+                f"a name of {longest} characters exceeds Limits.max_name_bytes "
                 f"({limits.max_name_bytes})",
                 structure="schema",
             )
-        # Their fields have no ids of their own, which would be called damage.
+        # Their fields have no ids of their own, which would be reported as damage.
         blobs = np.flatnonzero((flags & (_STRUCT | _BLOB)) == _STRUCT | _BLOB)
         if len(blobs):
             raise UnsupportedFeatureError(
-                f"column {self._names[int(blobs[0])]!r} holds blobs of the second kind (blob v2)",
+                f"column {self._names[int(blobs[0])]!r} has blobs of the second kind (blob v2)",
                 structure="schema",
             )
 
@@ -165,7 +165,7 @@ class FileSchema:
 
 
 def _find_parents(ids: npt.NDArray[np.int32]) -> Integers:
-    """Where the parent of each field stands, -1 for none; a parent stands before its children."""
+    """The index of each field's parent, -1 for none; a parent comes before its children."""
     own, above = ids[:, 0].astype(np.int64), ids[:, 1].astype(np.int64)
     order = np.argsort(own, kind="stable")
     ascending = own[order]
@@ -174,7 +174,7 @@ def _find_parents(ids: npt.NDArray[np.int32]) -> Integers:
     parents: Integers = np.where(is_top, -1, order[found]) if len(own) else above
     wrong = (own == -1) | (parents >= np.arange(len(own)))
     wrong |= ~is_top & (ascending[found] != above) if len(own) else False
-    # Of fields with one id, the later ones are wrong.
+    # Of fields with the same id, the later ones are wrong.
     wrong[order[1:][ascending[1:] == ascending[:-1]]] = True
     if wrong.any():
         first = int(np.flatnonzero(wrong)[0])

@@ -1,4 +1,4 @@
-"""Tables on their way between Lance and Mosaic: what one format has and the other lacks.
+"""Conversion of tables between Lance and Mosaic: types that only one of the formats has.
 
 ===================================== =================================== ========================
 Arrow type in a Lance file            in a Mosaic file                    and back
@@ -18,8 +18,8 @@ struct in a list, duration in a list, refused, with the column's name     —
 more than 38 digits
 ===================================== =================================== ========================
 
-Lance reads a dot in a name as a step into a struct, so a top-level name may not have one; hence the
-way back. Where ``a.b`` and ``a`` are both columns there is no such struct, and they are refused.
+Lance reads a dot in a name as a step into a struct, so a top-level name must not contain one; hence
+the way back. If both ``a.b`` and ``a`` are columns, no such struct exists, and they are refused.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ _Column = tuple[str, pa.Field, Any]
 
 
 def to_mosaic(table: _Tabular) -> _Tabular:
-    """Make a table that came from a Lance file one that a Mosaic file can hold.
+    """Convert a table from a Lance file so that a Mosaic file can store it.
 
     Parameters
     ----------
     table : pyarrow.Table or pyarrow.RecordBatch
-        What was read; an empty one gives the schema.
+        The table to convert; an empty one gives the schema.
 
     Returns
     -------
     pyarrow.Table or pyarrow.RecordBatch
-        The same rows, structs as columns of their own.
+        The same rows, with struct fields as columns of their own.
 
     Raises
     ------
     UnsupportedFeatureError
-        For a type that Mosaic cannot hold in any form.
+        For a type that Mosaic cannot store in any form.
     InvalidDataError
         If two columns would have the same name.
 
@@ -90,7 +90,7 @@ def _without_structs(name: str, field: pa.Field, values: Any) -> Iterator[_Colum
 
 
 def _can_hold(data_type: pa.DataType) -> bool:
-    """Whether Mosaic has a type for this one, looking into lists and maps."""
+    """Whether Mosaic can store a type, including the elements of lists and maps."""
     types = pa.types
     if types.is_map(data_type):
         return _can_hold(data_type.key_type) and _can_hold(data_type.item_type)
@@ -111,18 +111,18 @@ def _can_hold(data_type: pa.DataType) -> bool:
 
 
 def from_mosaic(table: _Tabular) -> _Tabular:
-    """Make a table that came from a Mosaic file one that a Lance file can hold.
+    """Convert a table from a Mosaic file so that a Lance file can store it.
 
     Parameters
     ----------
     table : pyarrow.Table or pyarrow.RecordBatch
-        What was read; an empty one gives the schema.
+        The table to convert; an empty one gives the schema.
 
     Returns
     -------
     pyarrow.Table or pyarrow.RecordBatch
-        The same rows; columns whose names have a dot are fields of structs, in the place of the
-        first of them.
+        The same rows; columns with a dot in their name become fields of structs, at the place of
+        the first of them.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def from_mosaic(table: _Tabular) -> _Tabular:
 
 
 def _with_structs(columns: list[_Column], prefix: str) -> list[_Column]:
-    """Gather columns by the first part of their names; parts below become structs in turn."""
+    """Group columns by the first part of their names; the rest becomes structs in turn."""
     groups: dict[str, list[_Column]] = {}
     plain: dict[str, _Column] = {}
     for name, field, values in columns:
@@ -170,7 +170,7 @@ def _with_structs(columns: list[_Column], prefix: str) -> list[_Column]:
         elif members:
             raise InvalidDataError(
                 f"columns {prefix + name!r} and {prefix + name + '.' + members[0][0]!r} cannot "
-                "both be there: Lance reads a dot in a name as a step into a struct; rename one"
+                "both exist: Lance reads a dot in a name as a step into a struct; rename one"
             )
         else:
             result.append(plain[name])
@@ -188,7 +188,7 @@ def _struct(fields: list[pa.Field], columns: list[Any]) -> Any:
 def _without_maps(name: str, field: pa.Field, values: Any) -> _Column:
     data_type = _list_type(field.type)
     if data_type != field.type:
-        # A map is a list of structs already, up to its type.
+        # A map is already a list of structs, except for its type.
         if isinstance(values, pa.ChunkedArray):
             arrays = [_relabel(chunk, data_type) for chunk in values.chunks]
             values = pa.chunked_array(arrays, data_type)
@@ -209,7 +209,7 @@ def _list_type(data_type: pa.DataType) -> pa.DataType:
 
 
 def _relabel(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """The same buffers under a type of the same form."""
+    """The same buffers with another type of the same form."""
     if array.type == data_type:
         return array
     children = []

@@ -39,7 +39,7 @@ class FieldColumns:
 
 @dataclass(frozen=True, slots=True)
 class FileParts:
-    """What is known of an open file; fields and the metadata of columns are parsed when wanted."""
+    """The metadata of an open file; fields and column metadata are parsed on demand."""
 
     footer: Footer
     schema: FileSchema
@@ -73,7 +73,7 @@ class FileParts:
 
 
 class _TailReader:
-    """Reads structures at the file's end; what came with the tail is not read again."""
+    """Reads structures at the end of the file; bytes that came with the tail are not read again."""
 
     def __init__(self, source: Source, limits: Limits) -> None:
         size = min(source.size, max(source.tail_bytes, FOOTER_BYTES))
@@ -92,11 +92,11 @@ class _TailReader:
     def read(self, position: int, size: int, structure: str) -> bytes | memoryview:
         if position + size > self._source.size:
             raise CorruptFileError(
-                f"{size} bytes from {position} do not lie inside the file", structure=structure
+                f"{size} bytes from {position} are not inside the file", structure=structure
             )
         if size > self._limits.max_index_bytes:
             raise LimitExceededError(
-                f"{size} bytes are above Limits.max_index_bytes ({self._limits.max_index_bytes})",
+                f"{size} bytes exceed Limits.max_index_bytes ({self._limits.max_index_bytes})",
                 structure=structure,
             )
         if position >= self._start:
@@ -110,7 +110,7 @@ def open_parts(source: Source, limits: Limits) -> FileParts:
     footer = reader.footer()
     if footer.num_columns > limits.max_columns:
         raise LimitExceededError(
-            f"{footer.num_columns} columns are above Limits.max_columns ({limits.max_columns})",
+            f"{footer.num_columns} columns exceed Limits.max_columns ({limits.max_columns})",
             structure="footer",
         )
     if footer.num_global_buffers == 0:

@@ -46,9 +46,9 @@ class LanceFile(Closing):
     source : str, path-like, bytes-like or binary file object
         A path, a URI, the bytes of a file, or an open file.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
-        Where ``source``, then a path, is looked up.
+        The file system of ``source``, which must then be a path.
     limits : Limits, optional
-        Caps that the file is held to; a page counts as a row group.
+        Caps on what the file may demand; a page counts as a row group.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class LanceFile(Closing):
         self._by_name = dict(zip(names, range(len(names)), strict=True))
 
     def close(self) -> None:
-        """Close the file. Data that was read stays valid, a file object of the caller's open."""
+        """Close the file. Data already read stays valid; a caller's file object stays open."""
         self._source.close()
 
     def __repr__(self) -> str:
@@ -98,12 +98,12 @@ class LanceFile(Closing):
 
     @property
     def num_rows(self) -> int:
-        """Rows of the file."""
+        """Number of rows."""
         return self._parts.num_rows
 
     @property
     def num_columns(self) -> int:
-        """Columns as they are stored: one for each leaf of the schema."""
+        """Number of stored columns: one for each leaf of the schema."""
         return self._parts.footer.num_columns
 
     @property
@@ -118,7 +118,7 @@ class LanceFile(Closing):
             return self._parts.schema.whole()
 
     def leaves(self, column: str) -> list[str]:
-        """Paths of the stored columns below a top-level one, such as ``point.x``.
+        """Paths of the stored columns of a top-level column, such as ``point.x``.
 
         Examples
         --------
@@ -138,7 +138,7 @@ class LanceFile(Closing):
         column : str
             A top-level column.
         leaf : int
-            Which of the stored columns below it, as :meth:`leaves` lists them.
+            Index of the stored column in :meth:`leaves`.
 
         Examples
         --------
@@ -155,7 +155,7 @@ class LanceFile(Closing):
             return self._parts.pages(field, leaf).pages
 
     def read(self, columns: Iterable[str] | None = None) -> pa.Table:
-        """Read columns as a whole.
+        """Read whole columns.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class LanceFile(Closing):
         Returns
         -------
         pyarrow.Table
-            A chunk a page.
+            One chunk per page.
         """
         wanted = self._resolve(columns)
         parts = self._parts
@@ -191,12 +191,12 @@ class LanceFile(Closing):
     def take(
         self, rows: Sequence[int] | np.ndarray, columns: Iterable[str] | None = None
     ) -> pa.Table:
-        """Read single rows: only the chunks or values that hold them.
+        """Read single rows; only the chunks or values that hold them are read.
 
         Parameters
         ----------
         rows : sequence of int
-            Numbers of rows in the order wanted; they may repeat.
+            Row numbers in the wanted order; they may repeat.
         columns : list of str, optional
             Names in the order wanted, as for :meth:`read`; all by default.
 
@@ -359,11 +359,11 @@ class LanceFile(Closing):
         except (TypeError, ValueError) as error:
             raise InvalidOptionError("rows must be a list of numbers") from error
         if numbers.ndim != 1 or (len(numbers) and not np.issubdtype(numbers.dtype, np.integer)):
-            raise InvalidOptionError("rows must be a list of whole numbers")
+            raise InvalidOptionError("rows must be a list of integers")
         numbers = numbers.astype(np.int64)
         if len(numbers) and (numbers.min() < 0 or numbers.max() >= num_rows):
             wrong = numbers[(numbers < 0) | (numbers >= num_rows)][0]
-            raise InvalidOptionError(f"row {wrong} is not one of the file's {num_rows}")
+            raise InvalidOptionError(f"row {wrong} does not exist: the file has {num_rows} rows")
         return numbers
 
     def _schema_of(self, wanted: list[FieldColumns]) -> pa.Schema:
@@ -385,7 +385,7 @@ def _empty_batch(num_rows: int, schema: pa.Schema) -> pa.RecordBatch:
 
 def _not_found(name: object, names: list[str]) -> str:
     if not isinstance(name, str):
-        return f"columns must hold names (str), got {name!r}"
+        return f"columns must contain names (str), got {name!r}"
     return (
         f"columns: no column is named {quote(name)}{did_you_mean(name, names)}; "
         f"the file has {len(names)} columns"

@@ -1,4 +1,4 @@
-"""Readings of pages, driven together: what all of them want next is fetched at once."""
+"""Reading pages together: what all of them need next is fetched at once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FETCH_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A reading under way: where its buffers are, and how much of them it will want."""
+    """A reading in progress: the positions of its buffers, and how much of them it needs."""
 
     steps: Steps[pa.Array]
     buffer_offsets: tuple[int, ...]
@@ -74,7 +74,7 @@ def take_from_column(
 def _alike(
     column: ColumnPages, rows: Integers, num_rows: int
 ) -> Iterator[list[tuple[LancePage, Integers]]]:
-    """Pages that hold rows, with the rows of each; such as can be taken from together."""
+    """Pages that hold the rows, with the rows of each; grouped if they can be read together."""
     group: list[tuple[LancePage, Integers]] = []
     bounds = np.searchsorted(rows, [*column.first_rows, num_rows]).tolist()
     for page, start, end in zip(column.pages, bounds, bounds[1:], strict=False):
@@ -97,7 +97,7 @@ def _is_alike(first: LancePage, other: LancePage) -> bool:
 
 
 class _Fetch:
-    """Readings that are driven together."""
+    """Readings that run together."""
 
     def __init__(self, readings: Sequence[Reading], results: list[pa.Array]) -> None:
         self._readings = readings
@@ -131,7 +131,7 @@ class _Fetch:
 
 
 def run_readings(readings: Sequence[Reading], source: Source) -> list[pa.Array]:
-    """Drive readings to their end; gives their arrays in order."""
+    """Run readings to their end, and return their arrays in order."""
     results: list[pa.Array] = [None] * len(readings)
     start = 0
     while start < len(readings):
@@ -145,7 +145,7 @@ def run_readings(readings: Sequence[Reading], source: Source) -> list[pa.Array]:
 
 
 class LeafCursor:
-    """Goes through the pages of a leaf, one in memory at a time."""
+    """Iterates over the pages of a leaf, with one in memory at a time."""
 
     __slots__ = ("_next", "_pages", "array", "end", "page", "path")
 
@@ -158,7 +158,7 @@ class LeafCursor:
         self.page: LancePage
 
     def advance(self, row: int) -> None:
-        """Go on to the page that holds a row; pages without rows are passed over."""
+        """Advance to the page that holds a row, skipping pages without rows."""
         while self.end <= row:
             self.page = self._pages[self._next]
             self.end = self.page.first_row + self.page.num_rows
@@ -170,7 +170,7 @@ class LeafCursor:
 
 
 def concatenate(pieces: list[pa.Array], data_type: pa.DataType) -> pa.Array:
-    """Bring arrays of one type together; none give an empty one."""
+    """Concatenate arrays of one type; no arrays give an empty one."""
     if not pieces:
         return pa.nulls(0, data_type)
     if len(pieces) == 1:
@@ -182,7 +182,7 @@ def concatenate(pieces: list[pa.Array], data_type: pa.DataType) -> pa.Array:
 
 
 def merge_chunks(node: FieldNode, leaves: list[list[pa.Array]]) -> pa.ChunkedArray:
-    """Bring leaves together whose pages may end at different rows."""
+    """Combine leaves whose pages may end at different rows."""
     data_type = node.field.type
     if len(leaves) == 1:
         return pa.chunked_array([merge(node, [chunk]) for chunk in leaves[0]], data_type)

@@ -1,4 +1,4 @@
-"""The schema of a Lance file, to Arrow and back.
+"""Conversion of the schema of a Lance file to Arrow and back.
 
 A Lance schema is a flat list of fields in depth-first order, each with the id of its parent and a
 logical type as text: ``int32``, ``timestamp:us:UTC``, ``decimal:128:10:2``,
@@ -57,7 +57,7 @@ BLOB_KEY = b"lance-encoding:blob"
 _PACKED_KEYS = (PACKED_KEY, b"packed")
 # Arrow counts the bits of a value in 32 bits, of which one is the sign.
 _MAX_VALUE_BITS = (1 << 31) - 1
-# Encoding hints in the schema; nobody reads them, but every writer sets them.
+# Encoding hints in the schema; no reader uses them, but every writer sets them.
 _PLAIN, _VARIABLE, _DICTIONARY = 1, 2, 3
 
 
@@ -78,14 +78,14 @@ def _number(text: str, logical_type: str) -> int:
 
 
 def _value_bits(data_type: pa.DataType) -> int:
-    """Bits of one value; that of no or of variable width counts as one."""
+    """Bits of one value; values without a width, or of variable width, count as one bit."""
     if pa.types.is_fixed_size_list(data_type):
         return int(data_type.list_size) * _value_bits(data_type.value_type)
     return fixed_bits(data_type) or 1
 
 
 def _checked_width(data_type: pa.DataType, column: str | None = None) -> pa.DataType:
-    """The type, unless a value of it is so wide that Arrow miscounts."""
+    """The type, unless its values are so wide that Arrow miscounts."""
     if _value_bits(data_type) > _MAX_VALUE_BITS:
         reason = f"values of {data_type} are wider than {_MAX_VALUE_BITS // 8} bytes"
         if column is not None:

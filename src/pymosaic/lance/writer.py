@@ -46,7 +46,7 @@ __all__ = ["write_table"]
 _ALIGNMENT = 64
 _PADDING = b"\x48"
 _PAGE_TYPE = "/lance.encodings21.PageLayout"
-# An empty ColumnEncoding: what it could say is said by the pages.
+# An empty ColumnEncoding: the pages describe themselves.
 _COLUMN_ENCODING = Encoding(
     direct=DirectEncoding(
         encoding=emit(TypedMessage(type_url="/lance.encodings.ColumnEncoding", value=b"\x0a\x00"))
@@ -69,20 +69,20 @@ def write_table(
     Parameters
     ----------
     table : pyarrow.Table
-        What to write; any object with an Arrow stream will do.
+        The data to write; any object with an Arrow stream is accepted.
     where : str, path-like or binary file object
         A path or URI, which is replaced only when the file is complete, or an open file.
     version : str
         Version of the format: ``"2.1"``.
     encodings : mapping of str to str, optional
-        What to force, by column or by leaf (``"point.x"``): a layout (``mini-block``, ``full-zip``,
+        Forced choices by column or leaf (``"point.x"``): a layout (``mini-block``, ``full-zip``,
         ``blob``), an encoding (``plain``, ``bit-packed``, ``run-length``, ``byte-stream-split``,
         ``fsst``, ``dictionary``, ``packed-struct``) and a compressor (``zstd``, ``zstd:9``,
-        ``lz4``), joined by ``+``. What is not forced is chosen by size.
+        ``lz4``), joined by ``+``. Everything else is chosen by size.
     page_bytes : int
-        Arrow memory of the rows of one page, about.
+        Approximate Arrow memory of the rows of one page.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
-        Where ``where``, then a path, lies.
+        The file system of ``where``, which must then be a path.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def _described(layout: Layout) -> Encoding:
 
 
 class _Choices:
-    """What is forced, by column or leaf: by the caller, or by the metadata of a blob's field."""
+    """Forced choices by column or leaf: from the caller, or from the metadata of a blob's field."""
 
     def __init__(self, encodings: Mapping[str, str], schema: pa.Schema) -> None:
         self._by_name = {
@@ -151,16 +151,16 @@ class _Choices:
         for name in self._by_name:
             if name not in known:
                 hint = did_you_mean(name, sorted(known))
-                raise InvalidOptionError(f"encodings: there is no column {name!r}{hint}")
+                raise InvalidOptionError(f"encodings: no column is named {name!r}{hint}")
 
 
 def _prepared_schema(schema: pa.Schema, choices: _Choices) -> pa.Schema:
-    """The schema to store: readers learn of packed structs and blobs from its metadata."""
+    """The schema to store, whose metadata marks packed structs and blobs for readers."""
     fields = []
     names: set[str] = set()
     for field in schema:
         if field.name in names:
-            raise InvalidDataError(f"there are two columns {field.name!r}")
+            raise InvalidDataError(f"two columns are named {field.name!r}")
         if "." in field.name:
             raise InvalidDataError(
                 f"column {field.name!r}: Lance reads a dot in a name as a step into a struct; "
@@ -190,7 +190,7 @@ def _prepared_schema(schema: pa.Schema, choices: _Choices) -> pa.Schema:
 class _FileWriter:
     def __init__(self, sink: Sink, page_bytes: int, choices: _Choices) -> None:
         self._sink = sink
-        # A file object may stand anywhere; positions count from where the file begins.
+        # A file object may be at any position; offsets count from where the file starts.
         self._start = sink.position
         self._page_bytes = page_bytes
         self._choices = choices
@@ -201,7 +201,7 @@ class _FileWriter:
         return self._sink.position - self._start
 
     def _write_aligned(self, data: Any) -> int:
-        """Write a buffer at the next multiple of 64; gives its position."""
+        """Write a buffer at the next multiple of 64, and return its position."""
         position = self._position
         self._sink.write(memoryview(np.ascontiguousarray(data).data).cast("B"))
         padding = -self._position % _ALIGNMENT
@@ -245,7 +245,7 @@ class _FileWriter:
         )
 
     def _write_blobs(self, leaf: FlatLeaf) -> tuple[BlobLayout, list[Any]]:
-        """Write values on their own, and describe where they are."""
+        """Write values in a buffer of their own, and describe its position."""
         block = array_to_block(leaf.values)
         assert isinstance(block, VariableBlock)
         sizes = np.diff(block.offsets)
@@ -259,7 +259,7 @@ class _FileWriter:
         return BlobLayout(inner_layout=page[0], layers=leaf.layers), page[1]
 
     def finish(self, descriptor: FileDescriptor) -> None:
-        """Write what comes after the pages."""
+        """Write everything after the pages."""
         content = emit(descriptor)
         buffer_entry = (self._position, len(content))
         self._sink.write(content)
@@ -277,7 +277,7 @@ class _FileWriter:
 
 
 def _rows_per_page(column: pa.ChunkedArray, page_bytes: int) -> int:
-    """Rows of about so many bytes of Arrow memory."""
+    """The number of rows with about this many bytes of Arrow memory."""
     size: int = max(page_bytes, column.nbytes)
     return max(1, len(column) * page_bytes // size)
 
