@@ -133,3 +133,16 @@ def test_other_file_systems_are_asked_where_statistics_decide(kind: str, tmp_pat
     )
     assert held.scan(filters=WANTED).to_table().num_rows == 50
     assert held.count_rows() == 50
+
+
+def test_a_file_of_the_same_size_in_another_file_system(tmp_path: Path) -> None:
+    memory = fsspec.filesystem("memory")
+    options: dict[str, Any] = {"filesystem": memory, "statistics": True, "compression": "none"}
+    pymosaic.write_table(OLD, "/replaced-same-size/a.mosaic", **options)
+    held = pymosaic.dataset("/replaced-same-size", filesystem=memory)
+    assert held.count_rows(WANTED) == 0
+    size = memory.info("/replaced-same-size/a.mosaic")["size"]
+    pymosaic.write_table(NEW, "/replaced-same-size/a.mosaic", **options)
+    assert memory.info("/replaced-same-size/a.mosaic")["size"] == size
+    assert held.count_rows(WANTED) == 100
+    assert held.to_table(filters=WANTED).equals(NEW)

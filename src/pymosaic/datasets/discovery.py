@@ -43,12 +43,15 @@ class DataFile:
         Keys and values of its directories; as text until all files, and so the types, are known.
     partition_types : tuple of (str, str)
         Keys, and their types as recorded by the dataset's own jobs.
+    modified : float or None
+        When it was last changed (Unix time), from a listing.
     """
 
     path: str
     size: int | None
     partition: Partition
     partition_types: tuple[tuple[str, str], ...] = ()
+    modified: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,14 +165,15 @@ def _list_directory(
             size,
             above + split_partition(path.split("/")[:-1]) if hive else (),
             types,
+            modified,
         )
-        for path, size in files
+        for path, size, modified in files
     ]
 
 
 def _visible(
     storage: Storage, filesystem: Any, missing: list[str] | None
-) -> tuple[list[tuple[str, int]], tuple[tuple[str, str], ...]]:
+) -> tuple[list[tuple[str, int, float | None]], tuple[tuple[str, str], ...]]:
     """The files below a directory that are part of a dataset, in the order of their rows.
 
     A partition's directory is inside a dataset whose job records are further up. The types of
@@ -182,7 +186,7 @@ def _visible(
     if missing is not None:
         missing += [place.full_path(path) for path in snapshot.missing if path.startswith(prefix)]
     inside = [
-        (entry.path[len(prefix) :], entry.size)
+        (entry.path[len(prefix) :], entry.size, entry.modified)
         for entry in snapshot.files
         if entry.path.startswith(prefix)
     ]
@@ -220,10 +224,10 @@ def _list_matches(
     storage = open_storage(directory or ".", location.filesystem)
     files = []
     visible, types = _visible(storage, location.filesystem, missing)
-    for path, size in visible:
+    for path, size, modified in visible:
         if matches(path):
             full = directory + path
-            files.append(DataFile(full, size, _single(full, hive).partition, types))
+            files.append(DataFile(full, size, _single(full, hive).partition, types, modified))
     return files
 
 

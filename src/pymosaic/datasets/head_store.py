@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -126,12 +127,13 @@ class HeadStore:
 
     def _load(self, check: bool, file: DataFile) -> tuple[DataFile, FileHead | MosaicError]:
         head = self._kept.get(file.path)
+        version: object = file.modified
         size = file.size
         if head is not None:
             status = status_of(resolve_location(file.path, self._filesystem)) if check else None
             if not check or (status is not None and head.is_of(status.size, status.version)):
                 return file, head
-            size = None
+            size, version = (None, None) if status is None else (status.size, status.version)
         with told_if_gone(file.path, self._filesystem):
             source = open_source(file.path, self._filesystem, size)
             try:
@@ -145,4 +147,5 @@ class HeadStore:
                 f"{file.path} was replaced by a file with other columns since the dataset was "
                 "opened: open the dataset again"
             )
-        return file, found
+        # Sources of other file systems do not know it; a listing, or the question above, did.
+        return file, found if found.version is not None else replace(found, version=version)
