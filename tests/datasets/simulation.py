@@ -13,11 +13,10 @@ import threading
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
-from pymosaic.datasets.storage import Entry, Storage
 from pymosaic.errors import DatasetError
-from pymosaic.io import Location
+from pymosaic.io import Directory, Entry, Location
 
 
 class Killed(BaseException):
@@ -111,7 +110,7 @@ class World:
         return path.startswith(self.outside)
 
 
-class SimulatedStorage(Storage):
+class SimulatedDirectory(Directory):
     """A view of the world by one actor, who dies before its ``kill_at``-th change.
 
     A listing goes from name to name in an order of its own, as that of a hashed directory does. So
@@ -129,8 +128,14 @@ class SimulatedStorage(Storage):
         self.changes = 0
         self.prefix = prefix
 
-    def within(self, directory: str) -> Storage:
-        return SimulatedStorage(self.world, moves=self.moves, prefix=f"{self.prefix}{directory}/")
+    def _source(self, path: str) -> NoReturn:
+        raise AssertionError("files are read as a whole")
+
+    def _sink(self, path: str) -> NoReturn:
+        raise AssertionError("files are written as a whole")
+
+    def within(self, directory: str) -> Directory:
+        return SimulatedDirectory(self.world, moves=self.moves, prefix=f"{self.prefix}{directory}/")
 
     def _change(self, path: str) -> None:
         self.world.step()

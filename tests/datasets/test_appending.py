@@ -9,7 +9,7 @@ import pytest
 
 import pymosaic
 from pymosaic.datasets.appending import check_appendable
-from pymosaic.datasets.storage import open_storage
+from pymosaic.io import open_directory
 from tests.datasets.building import Reads
 
 
@@ -45,13 +45,13 @@ def test_one_end_of_a_file_is_read_where_its_columns_are_those_of_the_data(
         append(tmp_path, id=[number], name=["a"])
     reads.clear()
     schema = pa.schema([pa.field("name", pa.string(), nullable=False)])
-    check_appendable(open_storage(tmp_path), schema)
+    check_appendable(open_directory(tmp_path), schema)
     # A few are read ahead of what is looked at.
     assert len([name for name in reads.files if name.endswith(".mosaic")]) <= 8
 
 
 def test_nothing_to_append_to(tmp_path: Path) -> None:
-    missing = open_storage(tmp_path / "none")
+    missing = open_directory(tmp_path / "none")
     assert check_appendable(missing, pa.schema({"a": pa.int8()})) == ()
     assert check_appendable(missing, pa.schema({"a": pa.int8()}), ["a"]) == ("a",)
 
@@ -59,7 +59,7 @@ def test_nothing_to_append_to(tmp_path: Path) -> None:
 def test_ten_thousand_columns_are_compared_without_python_objects(tmp_path: Path) -> None:
     schema = pa.schema([(f"c{number:05}", pa.int32()) for number in range(10_000)])
     pymosaic.write_dataset(schema.empty_table(), tmp_path)
-    storage = open_storage(tmp_path)
+    storage = open_directory(tmp_path)
     assert check_appendable(storage, schema) == ()
     wrong = schema.set(7_777, pa.field("c07777", pa.string()))
     with pytest.raises(pymosaic.DatasetError, match="column 'c07777' is int32 in"):

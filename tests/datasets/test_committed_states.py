@@ -14,7 +14,7 @@ import pytest
 import pymosaic
 from pymosaic.datasets.commit import WriteJob
 from pymosaic.datasets.compact import compact_group, plan_compaction
-from pymosaic.datasets.storage import open_storage
+from pymosaic.io import open_directory
 from tests.datasets import stress
 
 
@@ -99,7 +99,7 @@ class TestCost:
             WriteJob.start(tmp_path).commit([])
         records = len(list((tmp_path / "_mosaic").iterdir()))
         assert records <= 2 * 65 + 3
-        storage = open_storage(tmp_path)
+        storage = open_directory(tmp_path)
         read: list[str] = []
         original = type(storage).read
 
@@ -116,7 +116,7 @@ class TestCost:
     ) -> None:
         for _ in range(70):
             WriteJob.start(tmp_path).commit([])
-        storage = open_storage(tmp_path)
+        storage = open_directory(tmp_path)
         read: list[str] = []
         original = type(storage).read
 
@@ -140,7 +140,7 @@ class TestFurtherUp:
             append(year / name, value)
             append(year / name, value + 1, mode="overwrite")
             job = WriteJob.start(year / name)
-            open_storage(year / name).write(job.file("", 0, 0).final_path, b"not yet complete")
+            open_directory(year / name).write(job.file("", 0, 0).final_path, b"not yet complete")
         pymosaic.write_table(pa.table({"n": [1]}), year / "plain.mosaic")
         return year
 
@@ -230,7 +230,7 @@ class TestVanishedFiles:
     def test_a_compaction_whose_files_are_gone_has_a_conflict(self, tmp_path: Path) -> None:
         for value in range(3):
             append(tmp_path, value)
-        storage = open_storage(tmp_path)
+        storage = open_directory(tmp_path)
         _, [group] = plan_compaction(storage)
         append(tmp_path, 9, mode="overwrite", keep_replaced=0)
         job = WriteJob.start(tmp_path)

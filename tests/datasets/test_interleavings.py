@@ -18,10 +18,10 @@ from pymosaic.datasets.maintenance import maintain
 from pymosaic.datasets.modes import WriteMode
 from pymosaic.datasets.records import job_of
 from pymosaic.datasets.snapshot import take_snapshot, visible_files
-from pymosaic.datasets.storage import Entry
 from pymosaic.datasets.vacuum import vacuum_storage
 from pymosaic.errors import CommitConflictError, DatasetExistsError, MosaicError
-from tests.datasets.simulation import Killed, Scheduler, SimulatedStorage, World
+from pymosaic.io import Entry
+from tests.datasets.simulation import Killed, Scheduler, SimulatedDirectory, World
 
 SEEDS = range(int(os.environ.get("PYMOSAIC_SEEDS", "10")))
 BOTH = pytest.mark.parametrize("moves", [True, False], ids=["staged", "direct"])
@@ -84,9 +84,9 @@ class Simulation:
     def new_id(cls) -> uuid.UUID:
         return uuid.UUID(int=cls.ids.getrandbits(128))
 
-    def storage(self, kill_at: int | None = None, base: str | None = None) -> SimulatedStorage:
+    def storage(self, kill_at: int | None = None, base: str | None = None) -> SimulatedDirectory:
         prefix = self.base if base is None else base
-        return SimulatedStorage(self.world, moves=self.moves, kill_at=kill_at, prefix=prefix)
+        return SimulatedDirectory(self.world, moves=self.moves, kill_at=kill_at, prefix=prefix)
 
     def writer(
         self,
@@ -402,7 +402,7 @@ def test_death_during_upkeep_changes_nothing(moves: bool) -> None:
         simulation.states = simulation.states[-1:]
         storage = simulation.storage(kill_at)
 
-        def upkeep(storage: SimulatedStorage = storage) -> str:
+        def upkeep(storage: SimulatedDirectory = storage) -> str:
             for _ in range(3):
                 vacuum_storage(storage, 0.0)
             return "done"

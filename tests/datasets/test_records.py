@@ -14,7 +14,7 @@ from pymosaic.datasets.checkpoint import Checkpoint, ReplacedFile
 from pymosaic.datasets.commit import WriteJob
 from pymosaic.datasets.records import AddedFile, JobRecord, Listing, RemovedFile, is_hidden
 from pymosaic.datasets.snapshot import take_snapshot
-from pymosaic.datasets.storage import Entry, open_storage
+from pymosaic.io import Entry, open_directory
 
 ONE, TWO, THREE = ("1" * 32), ("2" * 32), ("3" * 32)
 TIME = 1_700_000_000.25
@@ -43,7 +43,7 @@ def fill(base: Path, files: list[str], records: dict[str, bytes]) -> None:
 
 
 def seen(base: Path) -> list[str]:
-    return [entry.path for entry in take_snapshot(open_storage(base)).files]
+    return [entry.path for entry in take_snapshot(open_directory(base)).files]
 
 
 def version_one(**paths: list[str]) -> bytes:
@@ -208,7 +208,7 @@ def test_a_missing_file_is_an_error_that_names_it_and_the_way_out(tmp_path: Path
     )
     with pytest.raises(pymosaic.DatasetError, match=rf"{BOTH[1]}.*forget_missing=True"):
         seen(tmp_path)
-    assert take_snapshot(open_storage(tmp_path), allow_missing=True).missing == (BOTH[1],)
+    assert take_snapshot(open_directory(tmp_path), allow_missing=True).missing == (BOTH[1],)
     report = pymosaic.vacuum(tmp_path, forget_missing=True)
     assert report.forgotten == (f"{tmp_path}/{BOTH[1]}",)
     assert seen(tmp_path) == [BOTH[0]]
@@ -363,6 +363,6 @@ def test_types_of_partition_columns_and_transactions_are_kept(tmp_path: Path) ->
     for _ in range(70):
         WriteJob.start(tmp_path).commit([])
     assert list((tmp_path / "_mosaic").glob("checkpoint-*"))
-    snapshot = take_snapshot(open_storage(tmp_path))
+    snapshot = take_snapshot(open_directory(tmp_path))
     assert snapshot.partition_types == {"k": "string", "d": "date32"}
     assert snapshot.transactions == {"stream": 4}

@@ -18,7 +18,7 @@ from pymosaic.datasets.claim import Claim
 from pymosaic.datasets.commit import StagedFile, WriteJob
 from pymosaic.datasets.records import record_path
 from pymosaic.datasets.snapshot import take_snapshot
-from pymosaic.datasets.storage import open_storage
+from pymosaic.io import open_directory
 
 TABLE = pa.table({"n": [1, 2]})
 DAY = 86400
@@ -40,7 +40,7 @@ def age(base: Path, seconds: float) -> None:
 
 
 def paths(base: Path) -> list[str]:
-    return sorted(entry.path for entry in open_storage(base).list_files())
+    return sorted(entry.path for entry in open_directory(base).list_files())
 
 
 def test_a_dead_job_is_removed_when_it_is_old(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ class TestClaims:
 
     def test_two_do_not_hold_at_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("pymosaic.datasets.claim._WAIT_SECONDS", 0.0)
-        storage = open_storage(tmp_path)
+        storage = open_directory(tmp_path)
         storage.make_directory("_mosaic")
         with Claim(storage, "1" * 32):
             with pytest.raises(pymosaic.CommitConflictError, match="1" * 32):
@@ -181,7 +181,7 @@ class TestClaims:
 
     def test_that_of_a_process_that_is_gone_is_void(self, tmp_path: Path) -> None:
         dead = (1 << 22) + 1  # above all that Linux gives
-        storage = open_storage(tmp_path)
+        storage = open_directory(tmp_path)
         storage.make_directory("_mosaic")
         with Claim(storage, "2" * 32):
             mine = storage.read(record_path("2" * 32, "claim")).decode()
@@ -193,7 +193,7 @@ class TestClaims:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("pymosaic.datasets.claim._WAIT_SECONDS", 0.0)
-        storage = open_storage(tmp_path)
+        storage = open_directory(tmp_path)
         for content in (
             "",
             "{}",
@@ -227,7 +227,7 @@ def test_files_are_staged_where_directories_must_exist_and_moves_cost_nothing(
 ) -> None:
     """HDFS through pyarrow: played by pyarrow's file system for tests."""
     filesystem = fs._MockFileSystem()
-    storage = open_storage("set", filesystem)
+    storage = open_directory("set", filesystem)
     storage.moves = True
     job = WriteJob.start(storage)
     file = job.file("k=1", 0, 0)
@@ -274,7 +274,7 @@ def test_links_that_lead_in_circles_end(tmp_path: Path) -> None:
 def test_directories_that_others_remove_while_empty_are_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    storage = open_storage(tmp_path / "set")
+    storage = open_directory(tmp_path / "set")
     removals = 3
     replace = os.replace
 

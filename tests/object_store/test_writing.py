@@ -17,7 +17,7 @@ from pyarrow import fs
 import pymosaic
 from pymosaic.datasets.commit import WriteJob
 from pymosaic.datasets.snapshot import take_snapshot
-from pymosaic.datasets.storage import open_storage
+from pymosaic.io import open_directory
 from tests.object_store.conftest import arrow_filesystem
 from tests.object_store.dying import Dying
 from tests.object_store.server import ObjectStore
@@ -35,7 +35,7 @@ def look(base: str, filesystem: Any) -> list[int]:
 
 
 def keys(base: str, filesystem: Any) -> list[str]:
-    return sorted(entry.path for entry in open_storage(base, filesystem).list_files())
+    return sorted(entry.path for entry in open_directory(base, filesystem).list_files())
 
 
 def test_write_append_overwrite_compact_vacuum(bucket: str, filesystem: Any) -> None:
@@ -112,7 +112,7 @@ def test_records_cost_a_reader_two_listings_and_a_read_each(
 ) -> None:
     filesystem = arrow_filesystem(server)
     pymosaic.write_table(table(0), f"{bucket}/set/a.mosaic", filesystem=filesystem)
-    storage = open_storage(f"{bucket}/set", filesystem)
+    storage = open_directory(f"{bucket}/set", filesystem)
     server.clear()
     assert len(take_snapshot(storage).files) == 1
     assert [request.is_listing for request in server.requests] == [True]

@@ -19,10 +19,10 @@ from pymosaic.datasets.partitioning import split_partition
 from pymosaic.datasets.schema_union import unite
 from pymosaic.datasets.snapshot import take_snapshot
 from pymosaic.datasets.splitting import check_partition_columns
-from pymosaic.datasets.storage import Entry, Storage
 from pymosaic.errors import InvalidDataError, InvalidOptionError
 from pymosaic.file.open_file import FileHead
 from pymosaic.file.row_group_reader import Selection
+from pymosaic.io import Directory, Entry
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.column_union import ColumnUnion
@@ -38,7 +38,7 @@ _ADVICE = "cast it before appending, or omit the column"
 
 
 def check_appendable(
-    storage: Storage, schema: pa.Schema, partition_by: Sequence[str] | None = None
+    storage: Directory, schema: pa.Schema, partition_by: Sequence[str] | None = None
 ) -> tuple[str, ...]:
     """Refuse data that could not be read together with the files of a dataset.
 
@@ -46,7 +46,7 @@ def check_appendable(
 
     Parameters
     ----------
-    storage : Storage
+    storage : Directory
         The dataset's directory; it may be empty, or not exist.
     schema : pyarrow.Schema
         Schema of the data, including key columns.
@@ -71,12 +71,12 @@ def check_appendable(
     Examples
     --------
     >>> import pyarrow as pa, pymosaic
-    >>> from pymosaic.datasets.storage import open_storage
+    >>> from pymosaic.io import open_directory
     >>> table = pa.table({"day": [1, 2], "n": [5, 6]})
     >>> files = pymosaic.write_dataset(table, "daily", partition_by="day").files
-    >>> check_appendable(open_storage("daily"), table.schema)
+    >>> check_appendable(open_directory("daily"), table.schema)
     ('day',)
-    >>> check_appendable(open_storage("daily"), pa.schema({"day": pa.int64(), "n": pa.string()}))
+    >>> check_appendable(open_directory("daily"), pa.schema({"day": pa.int64(), "n": pa.string()}))
     Traceback (most recent call last):
     ...
     pymosaic.errors.DatasetError: column 'n' is int64 in daily/day=... and string in the data...
@@ -97,7 +97,7 @@ def check_appendable(
 
 
 def _keys_of_dataset(
-    storage: Storage, file: Entry, schema: pa.Schema, wanted: Sequence[str] | None
+    storage: Directory, file: Entry, schema: pa.Schema, wanted: Sequence[str] | None
 ) -> tuple[str, ...]:
     """The keys of the dataset, taken from any of its files."""
     present = tuple(key for key, _ in split_partition(file.path.split("/")[:-1]))
@@ -113,7 +113,7 @@ def _keys_of_dataset(
     return present
 
 
-def _check_types(storage: Storage, files: Sequence[Entry], schema: pa.Schema) -> None:
+def _check_types(storage: Directory, files: Sequence[Entry], schema: pa.Schema) -> None:
     new = catalog_from_arrow(schema, 1)
     newest_first = sorted(files, key=lambda file: (file.modified or 0.0, file.path), reverse=True)
     catalogs = _catalogs(storage, newest_first)
@@ -131,7 +131,7 @@ def _check_types(storage: Storage, files: Sequence[Entry], schema: pa.Schema) ->
     unite(everything(), _ADVICE)
 
 
-def _catalogs(storage: Storage, files: Sequence[Entry]) -> Iterator[tuple[str, Catalog]]:
+def _catalogs(storage: Directory, files: Sequence[Entry]) -> Iterator[tuple[str, Catalog]]:
     store = HeadStore(storage.filesystem, Limits(), max_bytes=0)
     wanted = (DataFile(storage.full_path(file.path), file.size, ()) for file in files)
     for file, head in store.load(wanted):

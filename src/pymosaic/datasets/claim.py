@@ -22,8 +22,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from pymosaic.datasets.records import RECORDS_DIRECTORY, record_path
-from pymosaic.datasets.storage import Entry, Storage
 from pymosaic.errors import CommitConflictError
+from pymosaic.io import Directory, Entry
 
 __all__ = ["Claim"]
 
@@ -47,7 +47,7 @@ class Claim:
 
     Parameters
     ----------
-    storage : Storage
+    storage : Directory
     job : str
     patience : float, optional
         For how many seconds to try; by default a minute.
@@ -64,7 +64,7 @@ class Claim:
         If others have held claims for so long.
     """
 
-    def __init__(self, storage: Storage, job: str, patience: float | None = None) -> None:
+    def __init__(self, storage: Directory, job: str, patience: float | None = None) -> None:
         self._storage = storage
         self.job = job
         self._path = record_path(job, "claim")

@@ -48,13 +48,13 @@ from pymosaic.datasets.records import (
 )
 from pymosaic.datasets.replacement import Selection, partitions_of
 from pymosaic.datasets.snapshot import Snapshot, take_snapshot
-from pymosaic.datasets.storage import Storage, open_storage
 from pymosaic.errors import (
     CommitConflictError,
     DatasetExistsError,
     InvalidOptionError,
     MosaicError,
 )
+from pymosaic.io import Directory, open_directory
 
 __all__ = ["StagedFile", "WriteJob", "check_seconds"]
 
@@ -105,7 +105,7 @@ class WriteJob:
     ----------
     id : str
         32 hexadecimal digits, in the names of all its files.
-    storage : Storage
+    storage : Directory
         The dataset's directory.
     mode : {"error", "append", "overwrite", "overwrite_partitions"}
         What is done about files that are there: it is an error, nothing, all are replaced, or
@@ -128,7 +128,7 @@ class WriteJob:
     """
 
     id: str
-    storage: Storage
+    storage: Directory
     mode: WriteMode
     keep_replaced: float = DAY_SECONDS
     partition_types: Mapping[str, str] = field(default_factory=dict)
@@ -152,7 +152,7 @@ class WriteJob:
         """
         mode = WriteMode.parse(mode, without=(WriteMode.IGNORE,))
         seconds = check_seconds("keep_replaced", keep_replaced)
-        storage = base if isinstance(base, Storage) else open_storage(base, filesystem)
+        storage = base if isinstance(base, Directory) else open_directory(base, filesystem)
         if "=" in storage.base.rpartition("/")[2]:
             # Readers of the dataset would not find the records there.
             raise InvalidOptionError(

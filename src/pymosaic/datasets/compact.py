@@ -18,11 +18,10 @@ from pymosaic.datasets.options import MIN_ROW_GROUP_BYTES, TARGET_FILE_BYTES, Co
 from pymosaic.datasets.records import DAY_SECONDS
 from pymosaic.datasets.rolling import PartitionedWriter, WrittenFile
 from pymosaic.datasets.snapshot import take_snapshot
-from pymosaic.datasets.storage import Storage, open_storage
 from pymosaic.errors import CommitConflictError, MosaicError
 from pymosaic.file.open_file import read_head
 from pymosaic.file.options import WRITER_OPTIONS, WriterOptions
-from pymosaic.io import open_source
+from pymosaic.io import Directory, open_directory, open_source
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
@@ -125,7 +124,7 @@ def compact(
     (5, 1)
     """
     limits = Limits() if limits is None else limits
-    storage = open_storage(base, filesystem)
+    storage = open_directory(base, filesystem)
     if not storage.exists():
         raise FileNotFoundError(2, "No such file or directory", storage.name)
     num_files, groups = plan_compaction(
@@ -155,7 +154,7 @@ def compact(
 
 @checked_keywords(*WRITER_OPTIONS)
 def plan_compaction(
-    storage: Storage,
+    storage: Directory,
     *,
     target_file_bytes: int = TARGET_FILE_BYTES,
     min_row_group_bytes: int = MIN_ROW_GROUP_BYTES,
@@ -328,7 +327,7 @@ def _batches(groups: list[CompactionGroup], max_bytes: int) -> Iterator[list[Com
 
 
 def _compact_batch(
-    storage: Storage,
+    storage: Directory,
     groups: list[CompactionGroup],
     report: CompactionReport,
     meter: Meter,

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 from pymosaic.arrow.types import fixed_bits
 from pymosaic.datasets.snapshot import take_snapshot
-from pymosaic.datasets.storage import Entry, Storage
 from pymosaic.errors import located
 from pymosaic.file.open_file import FileHead, head_of
 from pymosaic.file.row_group_reader import Selection
 from pymosaic.file.tail import read_tail
-from pymosaic.io import open_source
+from pymosaic.io import Directory, Entry, open_source
 from pymosaic.limits import Limits
 
 __all__ = ["CompactionGroup", "FileSummary", "group_files", "summarize_files"]
@@ -67,7 +66,7 @@ class CompactionGroup:
 
 
 def summarize_files(
-    storage: Storage, limits: Limits, min_row_group_bytes: int, row_group_bytes: int
+    storage: Directory, limits: Limits, min_row_group_bytes: int, row_group_bytes: int
 ) -> list[FileSummary]:
     """Read the end of every file of a dataset."""
 

@@ -18,9 +18,8 @@ from typing import Any, TypeAlias
 from pymosaic.datasets.partitioning import Partition, split_partition
 from pymosaic.datasets.records import RECORDS_DIRECTORY, is_hidden, list_records
 from pymosaic.datasets.snapshot import visible_files
-from pymosaic.datasets.storage import Storage, open_storage
 from pymosaic.errors import InvalidOptionError
-from pymosaic.io import Location, resolve_location, status_of
+from pymosaic.io import Directory, Location, open_directory, resolve_location, status_of
 
 __all__ = ["DataFile", "DatasetSource", "Discovery", "discover"]
 
@@ -155,7 +154,7 @@ def _single(path: str, hive: bool) -> DataFile:
 def _list_directory(
     location: Location, directory: str, hive: bool, missing: list[str] | None
 ) -> list[DataFile]:
-    storage = open_storage(directory, location.filesystem)
+    storage = open_directory(directory, location.filesystem)
     files, types = _visible(storage, location.filesystem, missing)
     # A partition's directory that was named has its key, as one that a pattern matches has.
     above = _single(f"{storage.base.rstrip('/')}/", hive).partition
@@ -172,7 +171,7 @@ def _list_directory(
 
 
 def _visible(
-    storage: Storage, filesystem: Any, missing: list[str] | None
+    storage: Directory, filesystem: Any, missing: list[str] | None
 ) -> tuple[list[tuple[str, int, float | None]], tuple[tuple[str, str], ...]]:
     """The files below a directory that are part of a dataset, in the order of their rows.
 
@@ -193,7 +192,7 @@ def _visible(
     return inside, tuple(snapshot.partition_types.items())
 
 
-def _dataset_above(storage: Storage, filesystem: Any) -> Storage | None:
+def _dataset_above(storage: Directory, filesystem: Any) -> Directory | None:
     """The dataset that contains a directory without records of its own, if any."""
     parts = storage.base.split("/")
     if filesystem is None and "=" not in parts[-1] and _has_records(storage.base):
@@ -203,11 +202,11 @@ def _dataset_above(storage: Storage, filesystem: Any) -> Storage | None:
         inside_partition = "=" in parts[length]
         if filesystem is None:
             if above and _has_records(above):
-                return None if is_hidden("/".join(parts[length:])) else open_storage(above)
+                return None if is_hidden("/".join(parts[length:])) else open_directory(above)
         elif not inside_partition:
             return None
         elif length == 1 or "=" not in parts[length - 1]:
-            outer = open_storage(above, filesystem)
+            outer = open_directory(above, filesystem)
             return outer if list_records(outer).entries else None
     return None
 
@@ -221,7 +220,7 @@ def _list_matches(
 ) -> list[DataFile]:
     directory = pattern[: pattern.rfind("/", 0, wildcard) + 1]
     matches = _translate(pattern[len(directory) :]).fullmatch
-    storage = open_storage(directory or ".", location.filesystem)
+    storage = open_directory(directory or ".", location.filesystem)
     files = []
     visible, types = _visible(storage, location.filesystem, missing)
     for path, size, modified in visible:

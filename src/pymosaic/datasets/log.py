@@ -24,8 +24,8 @@ from pymosaic.datasets.records import (
     job_of,
     list_records,
 )
-from pymosaic.datasets.storage import Entry, Storage
 from pymosaic.errors import CorruptFileError, MosaicError
+from pymosaic.io import Directory, Entry
 
 __all__ = ["ATTEMPTS", "Log", "RecordsChangedError", "load_log", "pause", "read_log", "settle"]
 
@@ -76,7 +76,7 @@ class Log:
         return not any(file.hides(entry) for file in self.hidden.get(entry.path, ()))
 
 
-def settle(storage: Storage, listing: Listing, unpublished: set[str] | None = None) -> Listing:
+def settle(storage: Directory, listing: Listing, unpublished: set[str] | None = None) -> Listing:
     """List records until two listings in succession show the same published names.
 
     Jobs that any of them shows as unpublished are added to ``unpublished``.
@@ -100,7 +100,7 @@ def pause(attempt: int) -> None:
         time.sleep(min(_LONGEST_WAIT, 0.005 * attempt) * random.uniform(0.5, 1.0))
 
 
-def read_log(storage: Storage) -> Log:
+def read_log(storage: Directory) -> Log:
     """What had been published at one moment; data files are not looked at."""
     problem: Exception | None = None
     for attempt in range(ATTEMPTS):
@@ -113,13 +113,13 @@ def read_log(storage: Storage) -> Log:
     raise _unreadable(storage, problem)
 
 
-def _unreadable(storage: Storage, problem: Exception | None) -> MosaicError:
+def _unreadable(storage: Directory, problem: Exception | None) -> MosaicError:
     return CorruptFileError(
         f"the records do not fit each other: {problem}", f"{storage.name}/{RECORDS_DIRECTORY}"
     )
 
 
-def load_log(storage: Storage, listing: Listing) -> Log:
+def load_log(storage: Directory, listing: Listing) -> Log:
     """Read what a listing shows.
 
     Raises
@@ -150,7 +150,7 @@ def load_log(storage: Storage, listing: Listing) -> Log:
     return Log(listing, state, covered, hidden)
 
 
-def _load_checkpoints(storage: Storage, listing: Listing) -> Checkpoint:
+def _load_checkpoints(storage: Directory, listing: Listing) -> Checkpoint:
     if not listing.checkpoints:
         return Checkpoint(0)
     read: list[Checkpoint] = []
@@ -164,7 +164,7 @@ def _load_checkpoints(storage: Storage, listing: Listing) -> Checkpoint:
     return merge_checkpoints(read)
 
 
-def _read_many(storage: Storage, names: list[str]) -> list[bytes]:
+def _read_many(storage: Directory, names: list[str]) -> list[bytes]:
     try:
         return storage.read_many(f"{RECORDS_DIRECTORY}/{name}" for name in names)
     except OSError as error:

@@ -36,8 +36,8 @@ from pymosaic.datasets.records import (
     list_records,
     record_path,
 )
-from pymosaic.datasets.storage import Entry, Storage
 from pymosaic.errors import CommitConflictError, DatasetError
+from pymosaic.io import Directory, Entry
 
 __all__ = ["Upkeep", "is_due", "is_older", "maintain", "remove_files", "tidy_records"]
 
@@ -75,7 +75,7 @@ def is_due(listing: Listing, job: str) -> bool:
     return any(is_older(entry, now, DAY_SECONDS) for entry in (*open_records, *marks))
 
 
-def maintain(storage: Storage, job: str) -> None:
+def maintain(storage: Directory, job: str) -> None:
     """Do what is due, unless another job is at it."""
     with suppress(CommitConflictError), Claim(storage, job, patience=0.0) as claim:
         listing = list_records(storage)
@@ -86,7 +86,7 @@ def maintain(storage: Storage, job: str) -> None:
 
 
 def tidy_records(
-    storage: Storage,
+    storage: Directory,
     claim: Claim,
     entries: Iterable[Entry],
     *,
@@ -97,7 +97,7 @@ def tidy_records(
 
     Parameters
     ----------
-    storage : Storage
+    storage : Directory
     claim : Claim
         Which is held.
     entries : iterable of Entry
@@ -136,7 +136,9 @@ def tidy_records(
     return Upkeep(tuple(paths), sum(sizes.get(path, 0) for path in paths))
 
 
-def _delete_replaced(storage: Storage, log: Log, due: Iterable[ReplacedFile]) -> list[ReplacedFile]:
+def _delete_replaced(
+    storage: Directory, log: Log, due: Iterable[ReplacedFile]
+) -> list[ReplacedFile]:
     """Delete files, but for those that a link leads to; what is gone then."""
     due = list(due)
     foreign = {x.file.path for x in due if job_of(x.file.path) not in log.state.jobs}
@@ -163,7 +165,7 @@ def _is_meant(item: ReplacedFile, entry: Entry) -> bool:
     return item.file.hides(entry)
 
 
-def _delete(storage: Storage, path: str) -> bool:
+def _delete(storage: Directory, path: str) -> bool:
     try:
         storage.delete(path)
     except DatasetError:
@@ -171,7 +173,7 @@ def _delete(storage: Storage, path: str) -> bool:
     return True
 
 
-def _present(storage: Storage, paths: Iterable[str]) -> dict[str, Entry]:
+def _present(storage: Directory, paths: Iterable[str]) -> dict[str, Entry]:
     """Those of these files that are there."""
     wanted = set(paths)
     directories = {path.rpartition("/")[0] for path in wanted}
@@ -194,7 +196,7 @@ def _is_left_over(entry: Entry, log: Log, known: frozenset[str]) -> bool:
 
 
 def _write_checkpoint(
-    storage: Storage,
+    storage: Directory,
     claim: Claim,
     log: Log,
     deleted: Iterable[ReplacedFile],
@@ -257,14 +259,14 @@ def _remembered(
     }
 
 
-def remove_files(storage: Storage, paths: Iterable[str]) -> None:
+def remove_files(storage: Directory, paths: Iterable[str]) -> None:
     """Delete data files, and the directories that are empty then."""
     paths = list(paths)
     storage.delete_many(paths)
     remove_directories(storage, paths)
 
 
-def remove_directories(storage: Storage, paths: Iterable[str]) -> None:
+def remove_directories(storage: Directory, paths: Iterable[str]) -> None:
     """Delete the directories of files that are gone, those that are empty."""
     directories = {path.rpartition("/")[0] for path in paths}
     while directories := directories - {""}:

@@ -42,8 +42,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pymosaic.datasets.storage import Entry, Storage
 from pymosaic.errors import CorruptFileError, LimitExceededError
+from pymosaic.io import Directory, Entry
 
 __all__ = [
     "DAY_SECONDS",
@@ -212,7 +212,7 @@ def _checkpoint_number(name: str) -> int:
     return int(match[1])
 
 
-def list_records(storage: Storage) -> Listing:
+def list_records(storage: Directory) -> Listing:
     """List ``_mosaic``; its directories are left out."""
     return Listing.of(storage.list_files(RECORDS_DIRECTORY, recursive=False))
 

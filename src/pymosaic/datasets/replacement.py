@@ -13,10 +13,10 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from pymosaic.datasets.partitioning import partition_schema, split_partition, typed_partition
-from pymosaic.datasets.storage import Entry
 from pymosaic.errors import InvalidOptionError
 from pymosaic.filters.residual import residual_filter
 from pymosaic.filters.tuples import parse_filters
+from pymosaic.io import Entry
 
 __all__ = ["Selection", "partition_of", "partitions_of", "partitions_where"]
 

@@ -39,8 +39,8 @@ from pymosaic.datasets.records import (
     list_records,
     natural_order,
 )
-from pymosaic.datasets.storage import Entry, Storage
 from pymosaic.errors import DatasetError, MosaicError
+from pymosaic.io import Directory, Entry
 
 __all__ = ["Snapshot", "missing_files_error", "take_snapshot", "visible_files"]
 
@@ -91,7 +91,7 @@ class Snapshot:
         )
 
 
-def missing_files_error(storage: Storage, missing: Iterable[str]) -> MosaicError:
+def missing_files_error(storage: Directory, missing: Iterable[str]) -> MosaicError:
     """What to say of files that records list and that are not there."""
     paths = [storage.full_path(path) for path in missing]
     shown = ", ".join(paths[:_SHOWN]) + (", …" if len(paths) > _SHOWN else "")
@@ -101,7 +101,7 @@ def missing_files_error(storage: Storage, missing: Iterable[str]) -> MosaicError
     )
 
 
-def take_snapshot(storage: Storage, *, allow_missing: bool = False) -> Snapshot:
+def take_snapshot(storage: Directory, *, allow_missing: bool = False) -> Snapshot:
     """Find the files of a dataset.
 
     Where there are no records, an object store is asked once. Otherwise it is asked for records and
@@ -229,7 +229,7 @@ def _nested_datasets(entries: Iterable[Entry]) -> tuple[str, ...]:
     return tuple(sorted(outer, key=natural_order))
 
 
-def visible_files(storage: Storage, *, allow_missing: bool = False) -> Snapshot:
+def visible_files(storage: Directory, *, allow_missing: bool = False) -> Snapshot:
     """The files below a directory: those of the dataset that it is, and of those further down."""
     snapshot = take_snapshot(storage, allow_missing=allow_missing)
     files = list(snapshot.files)

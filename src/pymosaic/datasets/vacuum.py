@@ -20,7 +20,7 @@ from pymosaic.datasets.records import (
     is_hidden,
     job_of,
 )
-from pymosaic.datasets.storage import Entry, Storage, open_storage
+from pymosaic.io import Directory, Entry, open_directory
 from pymosaic.keywords import checked_keywords
 
 __all__ = ["VacuumReport", "vacuum", "vacuum_storage"]
@@ -95,7 +95,7 @@ def vacuum(
     1
     """
     seconds = check_seconds("older_than", older_than)
-    storage = open_storage(base, filesystem)
+    storage = open_directory(base, filesystem)
     if not storage.exists():
         raise FileNotFoundError(2, "No such file or directory", storage.name)
     report = vacuum_storage(storage, seconds)
@@ -105,7 +105,7 @@ def vacuum(
     return replace(report, forgotten=tuple(storage.full_path(path) for path in forgotten))
 
 
-def vacuum_storage(storage: Storage, seconds: float) -> VacuumReport:
+def vacuum_storage(storage: Directory, seconds: float) -> VacuumReport:
     """Remove files of at least this age, in seconds, that readers do not see."""
     if not storage.list_files(RECORDS_DIRECTORY):
         storage.remove_empty(STAGING_DIRECTORY)
@@ -164,7 +164,7 @@ def _dead_jobs(
 
 
 def _remove_temporaries(
-    storage: Storage, entries: list[Entry], now: float | None, seconds: float
+    storage: Directory, entries: list[Entry], now: float | None, seconds: float
 ) -> None:
     """Unfinished records of a killed process."""
     storage.delete_many(

@@ -25,9 +25,9 @@ from pymosaic.datasets.rolling import (
     file_schema,
 )
 from pymosaic.datasets.snapshot import take_snapshot
-from pymosaic.datasets.storage import open_storage
 from pymosaic.errors import DatasetExistsError, InvalidDataError, InvalidOptionError
 from pymosaic.file.options import WRITER_OPTIONS
+from pymosaic.io import open_directory
 from pymosaic.keywords import checked_keywords
 from pymosaic.progress import Meter, Progress
 from pymosaic.suggestions import did_you_mean
@@ -118,7 +118,7 @@ def write_dataset(
     """
     mode = WriteMode.parse(mode)
     schema, batches, num_rows = open_batches(data)
-    storage = open_storage(base, filesystem)
+    storage = open_directory(base, filesystem)
     keys = _partition_keys(partition_by)
     # Before a job starts, so that most mistakes leave nothing behind.
     if mode in (WriteMode.APPEND, WriteMode.OVERWRITE_PARTITIONS):

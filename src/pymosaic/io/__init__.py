@@ -20,10 +20,12 @@ Each kind of file system has a module with everything specific to it (:mod:`~pym
 :mod:`~pymosaic.io.arrow`, :mod:`~pymosaic.io.fsspec`).
 """
 
+from pymosaic.io.directory import Directory, Entry
 from pymosaic.io.location import Location
 from pymosaic.io.opening import (
     SinkLike,
     SourceLike,
+    open_directory,
     open_sink,
     open_source,
     open_stream,
@@ -34,11 +36,14 @@ from pymosaic.io.sink import Sink
 from pymosaic.io.source import Source
 
 __all__ = [
+    "Directory",
+    "Entry",
     "Location",
     "Sink",
     "SinkLike",
     "Source",
     "SourceLike",
+    "open_directory",
     "open_sink",
     "open_source",
     "open_stream",

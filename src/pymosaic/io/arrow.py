@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
 
 from pymosaic.errors import InvalidOptionError
+from pymosaic.io.directory import OBJECT_STORE_PAGE, OBJECT_STORES, Directory, Entry
 from pymosaic.io.file_object import check_ability
 from pymosaic.io.kind import FileSystemKind, Place, Status
 from pymosaic.io.location import Location
@@ -65,6 +68,70 @@ class _ArrowSink(SpooledSink):
         self._filesystem.delete_file(self._path)
 
 
+class _ArrowDirectory(Directory):
+    """A pyarrow file system; HDFS is the one that moves files."""
+
+    def __init__(self, location: Location) -> None:
+        super().__init__(location)
+        self.moves = self.filesystem.type_name == "hdfs"
+        if self.filesystem.type_name in OBJECT_STORES:
+            self.names_at_once = OBJECT_STORE_PAGE
+
+    def _source(self, path: str) -> Source:
+        full_path = self.full_path(path)
+        return ArrowFileSource(self.filesystem.open_input_file(full_path), full_path, owned=True)
+
+    def _sink(self, path: str) -> Sink:
+        return _ArrowSink(self.full_path(path), self.full_path(path), self.filesystem)
+
+    def list_files(
+        self, directory: str = "", recursive: bool = True, skip: Callable[[str], bool] | None = None
+    ) -> list[Entry]:
+        from pyarrow.fs import FileSelector, FileType
+
+        root = self.full_path(directory)
+        selector = FileSelector(root, allow_not_found=True, recursive=recursive)
+        start = len(self.base.rstrip("/")) + 1
+        return [
+            Entry(
+                found.path[start:],
+                found.size,
+                None if found.mtime_ns is None else found.mtime_ns / 1e9,
+            )
+            for found in self.filesystem.get_file_info(selector)
+            if found.type == FileType.File and not (skip and skip(found.path[start:]))
+        ]
+
+    def _delete(self, path: str) -> None:
+        self.filesystem.delete_file(self.full_path(path))
+
+    def write(self, path: str, data: bytes) -> None:
+        if not self.moves:
+            super().write(path, data)
+            return
+        directory, _, name = path.rpartition("/")
+        temporary = f"{directory}/.{name}.tmp-{secrets.token_hex(8)}"
+        super().write(temporary, data)
+        self._move(temporary, path)
+
+    def _move(self, source: str, target: str) -> None:
+        self.make_directory(target.rpartition("/")[0])
+        self.filesystem.move(self.full_path(source), self.full_path(target))
+
+    def remove_tree(self, directory: str) -> None:
+        with suppress(FileNotFoundError):
+            self.filesystem.delete_dir(self.full_path(directory))
+
+    def remove_empty(self, directory: str) -> None:
+        if self.moves and not self.list_files(directory):
+            self.remove_tree(directory)
+
+    def make_directory(self, directory: str) -> None:
+        # An object store needs none, and would keep an empty object for it.
+        if self.moves:
+            self.filesystem.create_dir(self.full_path(directory), recursive=True)
+
+
 def place_of_uri(uri: str) -> Place | None:
     """The file system of a URI, and the path in it; None if pyarrow does not support the scheme."""
     from pyarrow.fs import FileSystem
@@ -99,6 +166,9 @@ class _ArrowFileSystem(FileSystemKind):
 
     def sink(self, location: Location) -> Sink:
         return _ArrowSink(location.name, location.path, location.filesystem)
+
+    def directory(self, location: Location) -> Directory:
+        return _ArrowDirectory(location)
 
     def stream(self, location: Location) -> pa.NativeFile:
         return location.filesystem.open_input_file(location.path)

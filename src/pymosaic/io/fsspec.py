@@ -7,7 +7,7 @@ import io
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from datetime import datetime
 from functools import partial
@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from pymosaic.errors import InvalidOptionError
+from pymosaic.io.directory import OBJECT_STORE_PAGE, OBJECT_STORES, Directory, Entry
 from pymosaic.io.kind import FileSystemKind, Place, Status
 from pymosaic.io.location import Location
 from pymosaic.io.sink import Sink, write_all, write_some
@@ -106,6 +107,62 @@ class _FsspecSink(SpooledSink):
         self._filesystem.rm_file(self._path)
 
 
+class _FsspecDirectory(Directory):
+    """An fsspec file system, used as an object store whatever it is."""
+
+    def __init__(self, location: Location) -> None:
+        super().__init__(location)
+        protocols = self.filesystem.protocol
+        if not OBJECT_STORES.isdisjoint([protocols] if isinstance(protocols, str) else protocols):
+            self.names_at_once = OBJECT_STORE_PAGE
+
+    def _source(self, path: str) -> Source:
+        return _FsspecSource(self.full_path(path), self.full_path(path), self.filesystem, None)
+
+    def _sink(self, path: str) -> Sink:
+        return _FsspecSink(self.full_path(path), self.full_path(path), self.filesystem)
+
+    def list_files(
+        self, directory: str = "", recursive: bool = True, skip: Callable[[str], bool] | None = None
+    ) -> list[Entry]:
+        root = self.full_path(directory)
+        self.filesystem.invalidate_cache()
+        found = self.filesystem.find(root, maxdepth=None if recursive else 1, detail=True)
+        start = len(self.filesystem._strip_protocol(self.base).rstrip("/")) + 1
+        return [
+            Entry(path[start:], information["size"] or 0, _modified(information))
+            for path, information in found.items()
+            # Stores mark directories by empty objects.
+            if information.get("type") == "file"
+            and not path.endswith("/")
+            and len(path) > start
+            and not (skip and skip(path[start:]))
+        ]
+
+    def _delete(self, path: str) -> None:
+        self.filesystem.rm_file(self.full_path(path))
+
+    def _move(self, source: str, target: str) -> None:
+        self.filesystem.mv(self.full_path(source), self.full_path(target))
+
+    def remove_tree(self, directory: str) -> None:
+        self.delete_many(entry.path for entry in self.list_files(directory))
+
+    def remove_empty(self, directory: str) -> None:
+        """Nothing: object stores have no directories."""
+
+
+def _modified(information: dict[str, Any]) -> float | None:
+    # Each fsspec file system has its own name for it.
+    for key in ("LastModified", "mtime", "last_modified", "updated", "created"):
+        value = information.get(key)
+        if isinstance(value, datetime):
+            return value.timestamp()
+        if isinstance(value, int | float):
+            return float(value)
+    return None
+
+
 def place_of_uri(uri: str) -> Place:
     """The file system of a URI that pyarrow does not support, and the path in it."""
     scheme = uri.partition("://")[0]
@@ -138,6 +195,9 @@ class _FsspecFileSystem(FileSystemKind):
 
     def sink(self, location: Location) -> Sink:
         return _FsspecSink(location.name, location.path, location.filesystem)
+
+    def directory(self, location: Location) -> Directory:
+        return _FsspecDirectory(location)
 
     def stream(self, location: Location) -> pa.NativeFile:
         return pa.PythonFile(location.filesystem.open(location.path, "rb"), mode="r")

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from pymosaic.io.directory import Directory
 from pymosaic.io.location import Location
 from pymosaic.io.sink import Sink
 from pymosaic.io.source import Source
@@ -47,6 +48,10 @@ class FileSystemKind(abc.ABC):
     @abc.abstractmethod
     def sink(self, location: Location) -> Sink:
         """Open a file for writing; it appears whole or not at all."""
+
+    @abc.abstractmethod
+    def directory(self, location: Location) -> Directory:
+        """The directory of this path, which need not exist; nothing is read."""
 
     @abc.abstractmethod
     def stream(self, location: Location) -> pa.NativeFile:

@@ -14,14 +14,17 @@ import errno
 import io
 import os
 import secrets
+import shutil
 import stat
 import weakref
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 
 import pyarrow as pa
 
-from pymosaic.errors import ClosedError
+from pymosaic.errors import ClosedError, DatasetError
+from pymosaic.io.directory import Directory, Entry
 from pymosaic.io.kind import FileSystemKind, Status
 from pymosaic.io.location import Location
 from pymosaic.io.sink import Sink, write_all
@@ -32,6 +35,7 @@ __all__ = ["LOCAL", "LocalSink", "LocalSource", "sync_directory"]
 
 _BUFFER_BYTES = 1 << 20
 _MAX_NAME_BYTES = 255
+_ATTEMPTS = 20
 
 
 class LocalSource(Source):
@@ -191,12 +195,129 @@ def _check_regular(name: str, status: os.stat_result) -> None:
         )
 
 
+class _LocalDirectory(Directory):
+    """Local directories.
+
+    Links are followed where files are listed and read. Nothing is written, moved or deleted where a
+    link leads out of the base.
+    """
+
+    moves = True
+    one_listing = False
+
+    def _source(self, path: str) -> Source:
+        return LocalSource(self.full_path(path), self.full_path(path))
+
+    def _sink(self, path: str) -> Sink:
+        return LocalSink(self.full_path(path), self.full_path(path))
+
+    def absolute(self) -> Directory:
+        return _LocalDirectory(Location(self.name, os.path.abspath(self.base)))
+
+    def exists(self) -> bool:
+        return os.path.isdir(self.base)
+
+    def list_files(
+        self, directory: str = "", recursive: bool = True, skip: Callable[[str], bool] | None = None
+    ) -> list[Entry]:
+        entries: list[Entry] = []
+        base = os.path.realpath(self.base)
+        pending: list[tuple[str, bool, tuple[str, ...]]] = [(directory, False, (base,))]
+        while pending:
+            below, outside, links = pending.pop()
+            try:
+                listing = list(os.scandir(self.full_path(below)))
+            except FileNotFoundError:
+                continue
+            for item in listing:
+                path = f"{below}/{item.name}" if below else item.name
+                if skip is not None and skip(path):
+                    continue
+                if item.is_dir():
+                    if not recursive:
+                        continue
+                    if not item.is_symlink():
+                        pending.append((path, outside, links))
+                        continue
+                    way = (*links, os.path.realpath(os.path.dirname(item.path)))
+                    target = os.path.realpath(item.path)
+                    # A link to where the way to it has come through leads on for ever.
+                    if not any(_is_within(place, target) for place in way):
+                        leaves = outside or not _is_within(target, base)
+                        pending.append((path, leaves, (*way, target)))
+                    continue
+                with suppress(FileNotFoundError):
+                    status = item.stat()
+                    entries.append(Entry(path, status.st_size, status.st_mtime, outside))
+        return entries
+
+    def write(self, path: str, data: bytes) -> None:
+        self._in_directory(path, lambda: super(_LocalDirectory, self).write(path, data))
+
+    def _check_inside(self, directory: str) -> None:
+        """Refuse to change anything behind a link that leaves the base."""
+        if not _is_within(os.path.realpath(self.full_path(directory)), os.path.realpath(self.base)):
+            raise DatasetError(
+                f"{self.full_path(directory)} leads out of {self.name} by a link: nothing is "
+                "written or deleted there"
+            )
+
+    def _delete(self, path: str) -> None:
+        self._check_inside(path.rpartition("/")[0])
+        os.unlink(self.full_path(path))
+
+    def _move(self, source: str, target: str) -> None:
+        old, new = self.full_path(source), self.full_path(target)
+        self._in_directory(target, lambda: os.replace(old, new))
+
+    def _in_directory(self, path: str, action: Callable[[], None]) -> None:
+        """Do something in a directory that other jobs may remove as long as it is empty."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                self.make_directory(path.rpartition("/")[0])
+                action()
+                return
+            except FileNotFoundError:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+
+    def sync(self, directories: Iterable[str]) -> None:
+        for directory in directories:
+            sync_directory(self.full_path(directory))
+
+    def remove_tree(self, directory: str) -> None:
+        self._check_inside(directory.rpartition("/")[0])
+        shutil.rmtree(self.full_path(directory), ignore_errors=True)
+
+    def remove_empty(self, directory: str) -> None:
+        with suppress(OSError):  # it is not there, or not empty
+            os.rmdir(self.full_path(directory))
+
+    def make_directory(self, directory: str) -> None:
+        self._check_inside(directory)
+        for attempt in range(_ATTEMPTS):
+            try:
+                os.makedirs(self.full_path(directory), exist_ok=True)
+                return
+            except FileNotFoundError:
+                # A parent that was just made was empty, and another job has removed it.
+                if attempt == _ATTEMPTS - 1:
+                    raise
+
+
+def _is_within(path: str, directory: str) -> bool:
+    return os.path.join(path, "").startswith(os.path.join(directory, ""))
+
+
 class _LocalFileSystem(FileSystemKind):
     def source(self, location: Location, size: int | None) -> Source:
         return LocalSource(location.name, location.path)
 
     def sink(self, location: Location) -> Sink:
         return LocalSink(location.name, location.path)
+
+    def directory(self, location: Location) -> Directory:
+        return _LocalDirectory(location)
 
     def stream(self, location: Location) -> pa.NativeFile:
         return pa.OSFile(location.path)

@@ -9,6 +9,7 @@ from typing import IO, TypeAlias
 import pyarrow as pa
 
 from pymosaic.io import arrow, fsspec
+from pymosaic.io.directory import Directory
 from pymosaic.io.file_object import FileObjectSink, FileObjectSource, SupportsWrite
 from pymosaic.io.kind import FileSystemKind, Status
 from pymosaic.io.local import LOCAL
@@ -20,6 +21,7 @@ from pymosaic.io.source import Source
 __all__ = [
     "SinkLike",
     "SourceLike",
+    "open_directory",
     "open_sink",
     "open_source",
     "open_stream",
@@ -122,6 +124,20 @@ def open_sink(where: SinkLike, filesystem: object = None) -> Sink:
     raise TypeError(
         f"where must be a path, a URI or an open binary file, got {type(where).__name__}"
     )
+
+
+def open_directory(base: str | os.PathLike[str], filesystem: object = None) -> Directory:
+    """Find the directory that a path or URI means; nothing is read.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic
+    >>> pymosaic.write_table(pa.table({"n": [1]}), "n.mosaic")
+    >>> [entry.path for entry in open_directory(".").list_files() if entry.path == "n.mosaic"]
+    ['n.mosaic']
+    """
+    location = resolve_location(base, filesystem)
+    return _kind_of(location).directory(location)
 
 
 def open_stream(location: Location) -> pa.NativeFile:

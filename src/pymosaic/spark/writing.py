@@ -18,9 +18,9 @@ from pymosaic.datasets.partitioning import split_partition
 from pymosaic.datasets.rolling import PartitionedWriter, file_schema
 from pymosaic.datasets.snapshot import take_snapshot
 from pymosaic.datasets.splitting import partition_directory
-from pymosaic.datasets.storage import Storage, open_storage
 from pymosaic.errors import InvalidOptionError
 from pymosaic.file.reader import MosaicFile
+from pymosaic.io import Directory, open_directory
 from pymosaic.spark.names import check_distinct, match_names
 from pymosaic.spark.options import SourceOptions
 from pymosaic.spark.storage import locate
@@ -59,7 +59,7 @@ class MosaicWriter(DataSourceArrowWriter):
         check_storable(schema, keeps_collations=options.is_table)
         check_distinct(schema.names, options.case_sensitive)
         [base], filesystem = locate([options.target], options.storage)
-        storage = open_storage(base, filesystem)
+        storage = open_directory(base, filesystem)
         existing = _existing_partitions(storage)
         mode = options.mode or ("overwrite" if overwrite else "append")
         self._job: WriteJob | None = None
@@ -165,7 +165,7 @@ class MosaicWriter(DataSourceArrowWriter):
         return [file.staged for file in writer.close()]
 
 
-def _existing_partitions(storage: Storage) -> tuple[str, ...] | None:
+def _existing_partitions(storage: Directory) -> tuple[str, ...] | None:
     """The columns that the dataset's directories make; None if there is no file."""
     files = take_snapshot(storage).files
     if not files:
@@ -199,7 +199,7 @@ def _check_keys(
     )
 
 
-def _known_names(storage: Storage, wanted: Sequence[str]) -> list[str]:
+def _known_names(storage: Directory, wanted: Sequence[str]) -> list[str]:
     """The columns of a dataset; one file tells, if it has all that are wanted."""
     files = take_snapshot(storage).files
     newest = max(files, key=lambda file: (file.modified or 0.0, file.path))

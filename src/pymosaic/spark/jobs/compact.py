@@ -10,9 +10,9 @@ from pymosaic.datasets.commit import WriteJob
 from pymosaic.datasets.compact import compact_group, plan_compaction
 from pymosaic.datasets.options import MIN_ROW_GROUP_BYTES, TARGET_FILE_BYTES
 from pymosaic.datasets.rolling import WrittenFile
-from pymosaic.datasets.storage import Storage, open_storage
 from pymosaic.errors import CommitConflictError, DatasetError
 from pymosaic.file.reader import MosaicFile
+from pymosaic.io import Directory, open_directory
 from pymosaic.progress import Progress
 from pymosaic.spark.jobs.report import JobReport, Stopwatch
 from pymosaic.spark.jobs.tasks import Watch, map_items
@@ -99,7 +99,7 @@ def compact(
     stopwatch = Stopwatch()
     parsed = SourceOptions.parse({key: option_text(value) for key, value in options.items()})
     [base], filesystem = locate([os.fspath(target)], parsed.storage)
-    storage = open_storage(base, filesystem)
+    storage = open_directory(base, filesystem)
     num_files, groups = plan_compaction(
         storage,
         target_file_bytes=target_file_bytes,
@@ -159,7 +159,7 @@ def _work(
     return work
 
 
-def _num_columns(storage: Storage, written: list[WrittenFile]) -> int:
+def _num_columns(storage: Directory, written: list[WrittenFile]) -> int:
     if not written:
         return 0
     path = storage.full_path(written[0].staged.final_path)

@@ -179,9 +179,9 @@ def _write_otherwise(
 
 def _sizes(target: str) -> dict[str, int]:
     from pymosaic.datasets.records import is_hidden
-    from pymosaic.datasets.storage import open_storage
+    from pymosaic.io import open_directory
     from pymosaic.spark.storage import locate
 
     [base], filesystem = locate([target], {})
-    entries = open_storage(base, filesystem).list_files()
+    entries = open_directory(base, filesystem).list_files()
     return {entry.path: entry.size for entry in entries if not is_hidden(entry.path)}

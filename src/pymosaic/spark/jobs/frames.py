@@ -151,10 +151,10 @@ def guess_format(path: str) -> str:
     found = _extension_format(path)
     if found is None:
         from pymosaic.datasets.records import is_hidden
-        from pymosaic.datasets.storage import open_storage
+        from pymosaic.io import open_directory
 
         [base], filesystem = locate([path], {})
-        entries = [] if "*" in base else open_storage(base, filesystem).list_files()
+        entries = [] if "*" in base else open_directory(base, filesystem).list_files()
         told = {_extension_format(x.path) for x in entries if not is_hidden(x.path)} - {None}
         found = told.pop() if len(told) == 1 else None
     if found is None:

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from pymosaic.datasets.dataset import Dataset
 from pymosaic.datasets.snapshot import take_snapshot
-from pymosaic.datasets.storage import Entry, Storage, open_storage
 from pymosaic.errors import DatasetError
 from pymosaic.file.reader import MosaicFile
 from pymosaic.file.verify.file import Finding
 from pymosaic.file.verify.file import verify as verify_file
+from pymosaic.io import Directory, Entry, open_directory
 from pymosaic.progress import Progress
 from pymosaic.spark.jobs.fingerprints import Fingerprint
 from pymosaic.spark.jobs.frames import Source, column, load
@@ -146,7 +146,7 @@ def verify(
     stopwatch = Stopwatch()
     enable(spark)
     [base], filesystem = locate([os.fspath(target)], storage or {})
-    place = open_storage(base, filesystem)
+    place = open_directory(base, filesystem)
     entries = sorted(take_snapshot(place).files, key=lambda entry: entry.path)
     if not entries:
         raise DatasetError(f"{place.name} has no Mosaic files")
@@ -191,7 +191,7 @@ class _Check:
         return all(finding.severity != "error" for finding in self.findings)
 
 
-def _check(storage: Storage, deep: bool) -> Callable[[Entry, str], _Check]:
+def _check(storage: Directory, deep: bool) -> Callable[[Entry, str], _Check]:
     def check(entry: Entry, name: str) -> _Check:
         path = storage.full_path(entry.path)
         found = _Check(tuple(verify_file(path, deep, filesystem=storage.filesystem)))

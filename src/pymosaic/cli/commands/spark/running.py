@@ -171,10 +171,10 @@ class Job:
         finally:
             spark.stop()
         if self._given["report"] is not None:
-            from pymosaic.datasets.storage import open_storage
+            from pymosaic.io import open_directory
 
             directory, _, file_name = self._given["report"].rpartition("/")
-            open_storage(directory or ".").write(file_name, f"{report.to_json()}\n".encode())
+            open_directory(directory or ".").write(file_name, f"{report.to_json()}\n".encode())
         self._output.answer(_text(report), report.facts())
         return report
 
