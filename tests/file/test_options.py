@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import io
 import re
 from collections.abc import Callable
@@ -199,3 +201,14 @@ class TestStatisticsNames:
         schema = pa.schema([("temperature", pa.int8()), ("x", pa.int8())])
         with pytest.raises((InvalidOptionError, ColumnNotFoundError), match="'temperature'"):
             pymosaic.MosaicWriter(io.BytesIO(), schema, statistics=["temprature"])
+
+
+def test_write_table_shows_the_defaults_of_the_options() -> None:
+    parameters = inspect.signature(pymosaic.write_table).parameters
+    defaults = {
+        item.name: parameters[item.name].default
+        for item in dataclasses.fields(WriterOptions)
+        if item.name in parameters
+    }
+    assert len(defaults) > 8
+    assert WriterOptions(**defaults) == WriterOptions()
