@@ -160,7 +160,7 @@ def test_unsigned_and_nanoseconds_become_types_that_spark_has(spark, tmp_path):
         ("interval day to second", "cast it to a number"),
         ("interval year to month", "cast it to a number"),
         ("variant", "CAST(culprit AS STRING)"),
-        ("map<array<int>,int>", "keys of a map must be scalars"),
+        ("map<array<int>,int>", "map keys must be scalars"),
     ],
 )
 def test_types_that_the_format_lacks_are_refused_before_a_task_starts(

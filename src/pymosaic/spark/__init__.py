@@ -1,4 +1,4 @@
-"""Mosaic in Spark: the `mosaic` data source, and what makes its queries fast."""
+"""Mosaic in Spark: the `mosaic` data source, and the optimizer support for its queries."""
 
 from pymosaic.spark.api import read, vacuum, write
 from pymosaic.spark.session import Support, enable

@@ -1,4 +1,4 @@
-"""Short ways to read, write and clean, beside ``spark.read`` and ``df.write``."""
+"""Convenience functions to read, write and vacuum, besides ``spark.read`` and ``df.write``."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def read(
     Parameters
     ----------
     spark : pyspark.sql.SparkSession
-        The session; :func:`enable` makes it ready if that was not done.
+        The session; :func:`enable` is called if necessary.
     path : str, path-like, or list of those
         Directories, files or patterns.
     columns : list of str, optional
-        Names and patterns of the columns that the DataFrame has.
+        Names and patterns of the columns to read.
     filters : list of tuples, or list of lists of tuples, optional
-        Rows that it has, as in :func:`pymosaic.read_table`.
+        Rows to keep, as in :func:`pymosaic.read_table`.
     **options
         Options of the source, by their names in Spark: ``maxPartitionBytes="64m"``.
 
@@ -96,18 +96,18 @@ def write(
     partition_by: Iterable[str] | None = None,
     **options: object,
 ) -> None:
-    """Write a DataFrame as Mosaic files; they appear all at once, or not at all.
+    """Write a DataFrame as Mosaic files, which appear all at once or not at all.
 
     Parameters
     ----------
     df : pyspark.sql.DataFrame
-        What to write.
+        The data to write.
     path : str or path-like
         The dataset's directory.
     mode : {"error", "append", "overwrite", "ignore"}
-        What to do if it has files.
+        What to do if the directory has files.
     partition_by : list of str, optional
-        Columns that become ``key=value`` directories. By default those that the dataset has.
+        Columns that become ``key=value`` directories. By default those of the dataset.
     **options
         Options of the source, by their names in Spark: ``compressionLevel=9``.
 
@@ -143,7 +143,7 @@ def write(
 def vacuum(
     path: Path, *, older_than: timedelta | float | None = None, **storage: str
 ) -> VacuumReport:
-    """Remove what dead writes left in a dataset; see :func:`pymosaic.vacuum`.
+    """Remove leftovers of dead writes from a dataset; see :func:`pymosaic.vacuum`.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def vacuum(
     older_than : timedelta or float, optional
         Leave writers alone that did something since; a day by default.
     **storage
-        What the source's options ``storage.*`` say.
+        Values of the source's ``storage.*`` options.
 
     Returns
     -------
@@ -174,12 +174,12 @@ def vacuum(
 
 
 def check_mode(mode: str) -> WriteMode:
-    """One of the modes that Spark has."""
+    """A write mode of Spark."""
     return WriteMode.parse(mode, without=(WriteMode.OVERWRITE_PARTITIONS,))
 
 
 def option_text(value: object) -> str:
-    """An option's value as Spark keeps it."""
+    """The value of an option as Spark stores it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Options of the `mosaic` source, checked when they are given."""
+"""Options of the `mosaic` source, validated when given."""
 
 from __future__ import annotations
 
@@ -70,17 +70,17 @@ class SourceOptions:
     Parameters
     ----------
     path : str, optional
-        Directory, file or glob; where a write goes.
+        Directory, file or glob; for a write, the directory.
     paths : tuple of str, optional
         Several of them.
     columns : tuple of str, optional
-        Names and patterns that the relation is narrowed to.
+        Names and patterns of the columns of the relation.
     filters : list, optional
         Rows to keep, as in :func:`pymosaic.read_table`.
     partitioning : str or None
-        ``"hive"``, or None to take directories for directories.
+        ``"hive"``, or None to ignore ``key=value`` directories.
     max_partition_bytes, max_batch_bytes : int
-        How much one task and one batch hold.
+        Maximum size for one task and one batch.
     ignore_corrupt_files : bool
         Skip files that cannot be read.
     partition_by : tuple of str, optional
@@ -88,13 +88,13 @@ class SourceOptions:
     partition_overwrite_mode : {"static", "dynamic"}
         Whether an overwrite replaces all files, or those of the partitions that it writes to.
     writer : dict
-        Options of the writer of files, by their Python names.
+        Options of the file writer, by their Python names.
     storage : dict
-        What the file system is made with.
+        Options of the file system.
     pushed : dict
         What the optimizer pushed down.
     mode : {"error", "ignore"}, optional
-        What a write does about files that are there, if neither adding nor replacing.
+        What a write does if there are files, unless it appends or overwrites.
     is_table : bool
         Whether the path is that of a table in Spark's catalog.
     case_sensitive : bool
@@ -120,12 +120,12 @@ class SourceOptions:
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SourceOptions:
-        """Read the options of a source.
+        """Parse the options of a source.
 
         Raises
         ------
         InvalidOptionError
-            For an unknown option, listing the known ones, and for a value of the wrong form.
+            For an unknown option (the message lists the known ones), and for an invalid value.
 
         Examples
         --------
@@ -157,31 +157,31 @@ class SourceOptions:
 
     @property
     def locations(self) -> list[str]:
-        """Where to read from."""
+        """The paths to read."""
         if self.paths:
             return list(self.paths)
         if self.path is None:
             raise InvalidOptionError(
-                "the path is missing: give it to load(path), or as the option `path`; tables of "
+                "the path is missing: pass it to load(path), or as the option `path`; tables of "
                 "the catalog have theirs once pymosaic.spark.enable(spark) was called"
             )
         return [self.path]
 
     @property
     def target(self) -> str:
-        """Where to write to."""
+        """The path to write."""
         if self.path is None:
             raise InvalidOptionError(
-                "the path is missing: give it to save(path), or as the option `path`; tables of "
+                "the path is missing: pass it to save(path), or as the option `path`; tables of "
                 "the catalog have theirs once pymosaic.spark.enable(spark) was called"
             )
         return self.path
 
 
 def _own(options: dict[str, tuple[str, str]]) -> Iterable[tuple[str, tuple[str, str]]]:
-    """The options without the properties that Spark mixes into them when it makes a table.
+    """The options without the properties that Spark adds when it creates a table.
 
-    What was given as an option is there twice then, once behind ``option.``.
+    Each given option is then there twice, once with the prefix ``option.``.
     """
     if "owner" not in options:
         return options.items()

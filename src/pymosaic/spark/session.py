@@ -1,4 +1,4 @@
-"""Making a session ready: registration, the optimizer rule, and Python workers ahead of need."""
+"""Setting up a session: registration, the optimizer rule, and prestarted Python workers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _READY: WeakKeyDictionary[Any, Support] = WeakKeyDictionary()
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What :func:`enable` made active in a session.
+    """What :func:`enable` activated in a session.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Support:
         Whether scans are planned in the driver's own process, which makes the first query of a
         session faster.
     reasons : tuple of str
-        Why not, where not.
+        Why a part is not active.
     """
 
     push_down: bool
@@ -51,12 +51,12 @@ class Support:
 
 
 def enable(spark: SparkSession) -> Support:
-    """Make a session ready for Mosaic: register the source, and install the optimizer support.
+    """Set up a session for Mosaic: register the source, and install the optimizer support.
 
-    After it, ``spark.read.format("mosaic")``, ``df.write.format("mosaic")`` and ``USING mosaic``
+    Afterwards, ``spark.read.format("mosaic")``, ``df.write.format("mosaic")`` and ``USING mosaic``
     work, and queries read only the columns and row groups that they need. Where the optimizer
-    support cannot be installed (Spark Connect, or a Spark whose internals differ), results are
-    the same, but all columns of the relation are read; the option ``columns`` narrows it then.
+    support cannot be installed (Spark Connect, or a Spark whose internals differ), results stay
+    correct, but all columns of the relation are read; use the option ``columns`` to read fewer.
     Calling it again changes nothing.
 
     Parameters
@@ -67,7 +67,7 @@ def enable(spark: SparkSession) -> Support:
     Returns
     -------
     Support
-        What is active, and why not where it is not.
+        What is active, and why a part is not.
 
     Examples
     --------

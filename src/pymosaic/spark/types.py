@@ -13,7 +13,7 @@ time32[ms]                time(3)              to nanoseconds; Spark 4.1 or late
 list, map                 array, map           element by element
 ========================= ==================== ==============================================
 
-The other way, a column whose type the format lacks is refused by name, on the driver.
+The other way, a column whose type the format does not have is refused by name, on the driver.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _ADVICE = {
 
 
 def spark_type(arrow_type: pa.DataType) -> st.DataType | None:
-    """Spark's type for values of an Arrow type, or None if it has none."""
+    """The Spark type for an Arrow type, or None if there is none."""
     types = pa.types
     plain = _PLAIN.get(arrow_type)
     if plain is not None:
@@ -198,7 +198,7 @@ def _advice(field: st.StructField, culprit: st.DataType) -> str:
         return f"{advice}; or CAST({field.name} AS STRING COLLATE UTF8_BINARY)"
     if field.dataType is not culprit:
         if isinstance(culprit, st.ArrayType | st.MapType):
-            return "keys of a map must be scalars"
+            return "map keys must be scalars"
         return (
             f"its elements are of type {_short(culprit.simpleString())}, which the format does not "
             "have; make them columns of their own, or a string with to_json"

@@ -1,4 +1,4 @@
-"""Writing: tasks write files of a job, the driver publishes them all at once, or none."""
+"""Writing: tasks write files of a job, and the driver commits all of them or none."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ __all__ = ["MosaicWriter", "WrittenFiles"]
 
 @dataclass(frozen=True)
 class WrittenFiles(WriterCommitMessage):
-    """What a task tells the driver of: its complete files."""
+    """The message of a task to the driver: its complete files."""
 
     files: tuple[StagedFile, ...] = ()
 
 
 class MosaicWriter(DataSourceArrowWriter):
-    """One write; made on the driver, where all that can be refused is refused.
+    """One write; created on the driver, where everything that can be checked is checked.
 
-    The copies that tasks get write files under names of their own attempt. Only those that reach
-    the driver with a task's message are published.
+    The copies in tasks write files with names unique to their attempt. Only files that reach the
+    driver in a task's message are committed.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class MosaicWriter(DataSourceArrowWriter):
         return WrittenFiles(tuple(file.staged for file in files))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Publish the files of all tasks."""
+        """Commit the files of all tasks."""
         if self._job is None:
             return
         files = [
@@ -141,7 +141,7 @@ class MosaicWriter(DataSourceArrowWriter):
         self._job.commit(files)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Remove what the tasks wrote, also of those that sent no message."""
+        """Remove the files of all tasks, including those that sent no message."""
         if self._job is not None:
             self._job.abort()
 

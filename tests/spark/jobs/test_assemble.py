@@ -96,7 +96,7 @@ def test_mistakes_are_refused_and_leave_no_trace(spark, base, tables):
     with pytest.raises(pymosaic.InvalidOptionError, match="table 'visits' has no columns named"):
         assemble(spark, tables, base, on=["id", "name"])
     frames = [tables["people"], tables["sums"].withColumn("id", f.col("id").cast("long"))]
-    with pytest.raises(pymosaic.InvalidOptionError, match="is of type bigint in table '1'"):
+    with pytest.raises(pymosaic.InvalidOptionError, match="has type bigint in table '1'"):
         assemble(spark, frames, base, **options)
     double = {**tables, "sums": tables["sums"].union(tables["sums"])}
     with pytest.raises(pymosaic.InvalidDataError, match=r"table 'sums' has several .*id="):

@@ -1,4 +1,4 @@
-"""Pipelines: jobs that make, check and tend datasets of Mosaic files on Spark.
+"""Jobs that build, check and maintain datasets of Mosaic files on Spark.
 
 Each job has a module, whose function of the same name is public here, and a command
 (``pymosaic spark pivot``). ``python -m pymosaic.spark.jobs`` and ``spark-submit`` of

@@ -1,8 +1,8 @@
-"""Many narrow tables joined on their keys into one wide table.
+"""Joining many narrow tables by key into one wide table.
 
-Rows of all tables go through one shuffle, in one shape: keys, the number of the table, and for each
-type of value one array that holds the row's values of that type. Tasks take the arrays apart into
-the columns of the wide table. No plan of Spark's has the wide columns.
+Rows of all tables go through one shuffle in one shape: keys, the number of the table, and for each
+value type one array with the row's values of that type. Tasks unpack the arrays into the columns of
+the wide table. No Spark plan has the wide columns.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _HOW = ("outer", "inner", "left")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssembleReport(JobReport):
-    """What was assembled, of how many tables and rows of theirs."""
+    """The result, with the number of tables and of their rows."""
 
     tables: int
     rows_in: int
@@ -69,7 +69,7 @@ def assemble(
     progress: Progress | None = None,
     **options: object,
 ) -> AssembleReport:
-    """Join tables on their keys into one table as wide as all of them together.
+    """Join tables by key into one table as wide as all of them together.
 
     Columns are the keys, then those of each table in turn. Rows are sorted by their keys in each
     file. Keys must be unique in each table; null is a key like any other.
@@ -79,28 +79,28 @@ def assemble(
     spark : pyspark.sql.SparkSession
         The session.
     tables : dict of str to table, or list of tables
-        DataFrames, or paths that Spark reads; those of a list are called by their places, 0, 1, ….
+        DataFrames, or paths that Spark reads; tables in a list are named 0, 1, ….
     target : str or path-like
         The dataset's directory.
     on : str or list of str
-        The key columns, which all tables have, of the same types.
+        The key columns, which must have the same types in all tables.
     how : {"outer", "inner", "left"}
-        Which keys have a row: those of any table, of all tables, or of the first.
+        Which keys get a row: those in any table, in all tables, or in the first.
     column_names : str
-        How columns are named: ``"{table}_{column}"`` where tables have columns of the same name.
+        Pattern for column names: ``"{table}_{column}"`` if tables share column names.
     mode : {"error", "append", "overwrite", "ignore"}
-        What to do if there are files.
+        What to do if the target has files.
     partition_by : str or list of str, optional
         Columns that become ``key=value`` directories.
     partitions : int, optional
-        Tasks to spread the keys over; by default as for :func:`pymosaic.spark.jobs.pivot`, which
-        counts the rows first.
+        Number of tasks to spread the keys over; by default as for
+        :func:`pymosaic.spark.jobs.pivot`, for which the rows are counted first.
     format, read_options
         How to read paths, see :func:`pymosaic.spark.jobs.convert`.
     progress : callable, optional
-        Called with tasks done, tasks in all and ``"tasks"``.
+        Called with tasks done, total tasks and ``"tasks"``.
     **options
-        Of the `mosaic` source, by their names in Spark: ``compressionLevel=9``.
+        Options of the `mosaic` source, by their names in Spark: ``compressionLevel=9``.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def assemble(
     Raises
     ------
     InvalidDataError
-        If a table has several rows of one key; the message names both.
+        If a table has several rows with one key; the message names both.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def _check_tables(
         for name in keys:
             if types[name] != first[name]:
                 raise InvalidOptionError(
-                    f"on: column {name!r} is of type {types[name]} in table {table!r}, but of type "
+                    f"on: column {name!r} has type {types[name]} in table {table!r}, but type "
                     f"{first[name]} in the first"
                 )
     return found, keys
@@ -197,7 +197,7 @@ def _check_tables(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The columns of one table that are of one type, and where they are in the wide table."""
+    """The columns of one table with one type, and their positions in the wide table."""
 
     columns: tuple[str, ...]
     places: npt.NDArray[np.int64]
@@ -205,7 +205,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What tasks need: for each table and type, what goes where."""
+    """The input of tasks: for each table and type, which values go where."""
 
     tables: tuple[str, ...]
     keys: tuple[str, ...]
@@ -235,7 +235,7 @@ class _Plan:
         return reduce(lambda one, other: one.unionAll(other), shaped)
 
     def assemble(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Wide batches of rows that are sorted by key."""
+        """Wide batches from rows sorted by key."""
         conformed = (conform(batch, self.long_schema) for batch in batches)
         for chunk in chunks(conformed, len(self.keys), len(self.schema)):
             made = self._widen(chunk)
@@ -256,7 +256,7 @@ class _Plan:
         for (table, kind), part in self.parts.items():
             lists = chunk.rows.column(num_keys + 1 + kind)
             width = len(part.places)
-            # Where the array of each entity's row begins among all values, -1 where it has none.
+            # The start of the array of each entity's row among all values, -1 if it has none.
             begins = np.full(count, -1, np.int64)
             begins[chunk.entity[rows[table]]] = lists.offsets.to_numpy()[rows[table]]
             origin = begins + np.arange(width)[:, np.newaxis]
@@ -276,7 +276,7 @@ class _Plan:
         values = chunk.rows.slice(row, 1).to_pylist()[0]
         shown = ", ".join(f"{x}={values[f'key_{place}']!r}" for place, x in enumerate(self.keys))
         return InvalidDataError(
-            f"table {self.tables[number[row]]!r} has several rows of the key {shown}"
+            f"table {self.tables[number[row]]!r} has several rows with the key {shown}"
         )
 
 

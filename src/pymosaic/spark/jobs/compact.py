@@ -1,4 +1,4 @@
-"""Compaction spread over executors: groups planned on the driver, one commit."""
+"""Compaction on executors: groups are planned on the driver, and committed at once."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ __all__ = ["CompactReport", "compact"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactReport(JobReport):
-    """What a compaction has made of files.
+    """The result of a compaction.
 
     Parameters
     ----------
     files_before, files_after : int
-        Of the dataset.
+        Number of files of the dataset.
     files_copied, files_reencoded : int
-        Files that became part of others by copying their bytes, and by writing them anew.
+        Number of files merged by copying their bytes, and by rewriting them.
     conflicts : int
-        Files that another job replaced meanwhile; then nothing was changed.
+        Number of files that another job replaced in the meantime; then nothing was changed.
     """
 
     files_before: int
@@ -59,12 +59,12 @@ def compact(
     progress: Progress | None = None,
     **options: object,
 ) -> CompactReport:
-    """Make few large files of a dataset's many small ones, as :func:`pymosaic.compact` does.
+    """Combine many small files of a dataset into a few large ones, like :func:`pymosaic.compact`.
 
-    Which files become one is decided on the driver; each group is a task, which copies bytes where
-    schemas are the same. All of it is published in one step: readers see the dataset as it was,
-    or as it is afterwards. If another job has replaced some of the files meanwhile, nothing is
-    changed and the report counts ``conflicts``.
+    The driver decides which files to combine; each group is a task, which copies bytes if the
+    schemas are the same. Everything is committed in one step: readers see the dataset as it was
+    before or as it is afterwards. If another job has replaced some of the files in the meantime,
+    nothing is changed and the report counts ``conflicts``.
 
     Parameters
     ----------
@@ -75,9 +75,9 @@ def compact(
     target_file_bytes, min_row_group_bytes, verify
         As for :func:`pymosaic.compact`.
     progress : callable, optional
-        Called with tasks done, tasks in all and ``"tasks"``.
+        Called with tasks done, total tasks and ``"tasks"``.
     **options
-        For what is written anew, by their names in Spark: ``compressionLevel=9``; and
+        Options for rewritten files, by their names in Spark: ``compressionLevel=9``; and
         ``storage.*``.
 
     Returns

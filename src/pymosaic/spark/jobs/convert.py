@@ -1,4 +1,4 @@
-"""Whatever Spark reads, to Mosaic; and Mosaic to whatever Spark writes."""
+"""Conversion between Mosaic and any format that Spark reads and writes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["ConvertReport", "convert"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertReport(JobReport):
-    """What a conversion has made, and in which format."""
+    """The result of a conversion, with its format."""
 
     format: str
 
@@ -51,42 +51,43 @@ def convert(
     progress: Progress | None = None,
     **options: object,
 ) -> ConvertReport:
-    """Write what Spark reads as Mosaic files, or Mosaic files as what Spark writes.
+    """Convert any format that Spark reads to Mosaic files, or Mosaic files to another format.
 
     Parameters
     ----------
     spark : pyspark.sql.SparkSession
         The session.
     source : DataFrame, str or path-like
-        What to convert: a DataFrame, a path, or with ``format="table"`` the name of a table.
+        A DataFrame, a path, or with ``format="table"`` the name of a table.
     target : str or path-like
         Directory of the files.
     format : str, optional
-        Of the source; by default what its extension, or that of its files, tells.
+        Format of the source; by default taken from its extension, or that of its files.
     read_options : mapping, optional
-        Of the reader, by their names in Spark; ``{"columns": "id,temp_*"}`` narrows Mosaic files.
+        Options of the reader, by their names in Spark; ``{"columns": "id,temp_*"}`` selects
+        columns of Mosaic files.
     target_format : str
         ``"mosaic"``, or any format that Spark writes.
     mode : {"error", "append", "overwrite", "ignore"}
-        What to do if there are files.
+        What to do if the target has files.
     partition_by : str or list of str, optional
         Columns that become ``key=value`` directories.
     cluster_by : str or list of str, optional
-        Sort the whole by these: each file holds a range of them, and filters on them skip files
-        and row groups. Mosaic files get statistics of these columns.
+        Sort the whole dataset by these columns: each file holds a range of values, and filters on
+        them skip files and row groups. Mosaic files get statistics for these columns.
     partitions : int, optional
-        Tasks that write; by default as many as read, or with ``cluster_by`` as Spark's setting
-        ``spark.sql.shuffle.partitions`` says.
+        Number of tasks that write; by default as many as read, or with ``cluster_by`` the value of
+        ``spark.sql.shuffle.partitions``.
     progress : callable, optional
-        Called with tasks done, tasks in all and ``"tasks"``.
+        Called with tasks done, total tasks and ``"tasks"``.
     **options
-        Of the writer, by their names in Spark: ``compressionLevel=9``.
+        Options of the writer, by their names in Spark: ``compressionLevel=9``.
 
     Returns
     -------
     ConvertReport
-        ``rows`` and ``bytes_in`` are known of conversions to Mosaic; of others, ``rows`` are those
-        of the source and ``bytes_in`` is 0.
+        ``rows`` and ``bytes_in`` are known for conversions to Mosaic; for others, ``rows`` are
+        those of the source and ``bytes_in`` is 0.
 
     Examples
     --------
@@ -163,7 +164,7 @@ def _write_otherwise(
     directories: tuple[str, ...],
     options: Mapping[str, object],
 ) -> Written:
-    """By Spark's own writer; what it made is counted by looking at it."""
+    """Write with Spark's own writer, and count the resulting files."""
     before = _sizes(target)
     if mode == "ignore" and before:
         return Written()

@@ -1,4 +1,4 @@
-"""How many distinct values a column has, about: HyperLogLog, in a kilobyte for each column."""
+"""Estimates of distinct values: HyperLogLog, with one kilobyte per column."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 __all__ = ["DistinctCounts"]
 
-# 1,024 registers: a standard error of 1.04 / sqrt(1024), some 3 %.
+# 1,024 registers: a standard error of 1.04 / sqrt(1024), about 3 %.
 _BITS = 10
 _REGISTERS = 1 << _BITS
 _ALPHA = 0.7213 / (1 + 1.079 / _REGISTERS)
 
 
 class DistinctCounts:
-    """Counts for many columns; those of parts of the rows can be united.
+    """Distinct counts for many columns; counts of parts of the rows can be merged.
 
     Examples
     --------
@@ -33,19 +33,19 @@ class DistinctCounts:
         self._registers = np.zeros((num_columns, _REGISTERS), np.uint8)
 
     def add(self, place: int, hashes: npt.NDArray[np.uint64]) -> None:
-        """Take in values of a column, by their hashes."""
+        """Add values of a column, given by their hashes."""
         registers = (hashes >> np.uint64(64 - _BITS)).astype(np.int64)
         rest = ((hashes >> np.uint64(22)) & np.uint64(0xFFFFFFFF)).astype(np.float64)
-        # The place of the first 1 among the 32 bits after those that choose the register.
+        # The position of the first 1 among the 32 bits after those that choose the register.
         ranks = (33 - np.frexp(rest)[1]).astype(np.uint8)
         np.maximum.at(self._registers[place], registers, ranks)
 
     def unite(self, other: DistinctCounts) -> None:
-        """Take in what others took in."""
+        """Merge other counts."""
         np.maximum(self._registers, other._registers, out=self._registers)
 
     def estimates(self) -> npt.NDArray[np.int64]:
-        """About how many distinct values there are in each column."""
+        """The estimated number of distinct values in each column."""
         raw = _ALPHA * _REGISTERS**2 / np.exp2(-self._registers.astype(np.float64)).sum(axis=1)
         empty = np.count_nonzero(self._registers == 0, axis=1)
         with np.errstate(divide="ignore"):

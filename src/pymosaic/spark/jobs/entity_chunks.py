@@ -1,4 +1,4 @@
-"""Rows that come sorted by keys, in chunks of whole entities and of bounded size."""
+"""Splitting rows sorted by key into chunks of whole entities and of bounded size."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pyarrow as pa
 
 __all__ = ["Chunk", "chunks"]
 
-# Of the rows of a chunk, and of the cells of the batch that is made of it. What is made of a chunk
-# takes some three times as much for a while.
+# Bounds on the rows of a chunk, and on the cells of the batch made from it. Processing a chunk
+# temporarily takes about three times as much.
 _MAX_BYTES = 64 << 20
 _MAX_CELLS = 4 << 20
 
@@ -39,16 +39,16 @@ class Chunk:
 
 
 def chunks(batches: Iterable[pa.RecordBatch], num_keys: int, num_columns: int) -> Iterator[Chunk]:
-    """Cut sorted rows into chunks; an entity is never in two of them.
+    """Split sorted rows into chunks; an entity is never in two of them.
 
     Parameters
     ----------
     batches : iterable of pyarrow.RecordBatch
-        Rows of one entity follow each other.
+        Rows of one entity must be adjacent.
     num_keys : int
-        The first so many columns are its keys.
+        Number of key columns, which come first.
     num_columns : int
-        Of what is made of a chunk, which bounds the entities in it.
+        Number of columns of the result, which bounds the entities in a chunk.
     """
     max_entities = max(1, _MAX_CELLS // max(1, num_columns))
     held: list[pa.RecordBatch] = []
@@ -85,7 +85,7 @@ def _pair(last: pa.RecordBatch, batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _begins(batch: pa.RecordBatch, num_keys: int) -> npt.NDArray[np.bool_]:
-    """Which rows have other keys than the row before them; nulls are equal."""
+    """Which rows have different keys than the previous row; nulls are equal."""
     begins = np.zeros(batch.num_rows, bool)
     for place in range(num_keys):
         codes = batch.column(place).dictionary_encode().indices.fill_null(-1).to_numpy()

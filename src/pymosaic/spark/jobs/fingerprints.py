@@ -1,8 +1,8 @@
-"""Hashes of values and, free of the order of rows, of columns.
+"""Hashes of values, and hashes of columns that do not depend on the order of rows.
 
-A value's hash is 64 bits and depends on the value alone: not on the file, the batch or the machine
-that it is in. The hash of a column is the sum of its values' hashes, modulo 2**64: equal for equal
-rows in any order, and for others with a chance of about 2**-64.
+The hash of a value has 64 bits and depends on the value alone, not on the file, batch or machine.
+The hash of a column is the sum of its values' hashes, modulo 2**64: equal for equal rows in any
+order, and for different rows with a probability of about 2**-64.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WIDTHS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 @dataclass(slots=True)
 class Fingerprint:
-    """Rows, and for each column its nulls and its hash; sums, so that parts can be added.
+    """Number of rows, and nulls and hash of each column; all are sums, so that parts can be added.
 
     Examples
     --------
@@ -45,26 +45,26 @@ class Fingerprint:
 
     @classmethod
     def empty(cls, num_columns: int) -> Fingerprint:
-        """Of no rows."""
+        """The fingerprint of no rows."""
         return cls(0, np.zeros(num_columns, np.int64), np.zeros(num_columns, np.uint64))
 
     def add_batch(self, batch: pa.RecordBatch) -> None:
-        """Take in rows."""
+        """Add rows."""
         self.rows += batch.num_rows
-        # As arrays: sums of arrays wrap around, those of single numbers warn of it.
+        # As arrays: sums of arrays wrap around silently, those of single numbers warn.
         self.nulls += np.array([column.null_count for column in batch.columns], np.int64)
         sums = [hash_values(column).sum(dtype=np.uint64) for column in batch.columns]
         self.hashes += np.array(sums, np.uint64)
 
     def add(self, other: Fingerprint) -> None:
-        """Take in what others took in."""
+        """Add another fingerprint."""
         self.rows += other.rows
         self.nulls += other.nulls
         self.hashes += other.hashes
 
 
 def hash_values(array: pa.Array) -> _Hashes:
-    """The hashes of the values of an array; all NaNs are one value, 0.0 and -0.0 are two."""
+    """The hashes of an array's values; all NaNs are equal, 0.0 and -0.0 differ."""
     if array.null_count == 0:
         return _hash_present(array)
     hashes = np.full(len(array), _NULL, np.uint64)
@@ -89,7 +89,7 @@ def _hash_present(array: pa.Array) -> _Hashes:
         start, stop = int(offsets[0]), int(offsets[-1])
         keys = hash_values(array.keys.slice(start, stop - start))
         items = hash_values(array.items.slice(start, stop - start))
-        # The entries of a map have no order.
+        # Map entries are unordered.
         return _sum_runs(_mix(keys + _mix(items)), offsets - offsets[0])
     if types.is_list(kind):
         offsets = _offsets(array)

@@ -1,4 +1,4 @@
-"""What jobs read: DataFrames, or files and tables that Spark reads; and columns by their names."""
+"""Inputs of jobs: DataFrames, or files and tables that Spark reads; and columns by name."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ def load(
     format: str | None = None,
     options: Mapping[str, object] | None = None,
 ) -> DataFrame:
-    """A DataFrame of what a job is to read.
+    """The DataFrame for the input of a job.
 
     Parameters
     ----------
     spark : pyspark.sql.SparkSession
-        Who reads it.
+        The session that reads it.
     source : DataFrame, str or path-like
-        A DataFrame as it is; a path, whose extension or whose files' extension tells the format;
-        the name of a table, with the format ``"table"``.
+        A DataFrame; a path, whose extension or whose files' extension gives the format; or the name
+        of a table, with the format ``"table"``.
     format : str, optional
-        What Spark calls it: ``"parquet"``, ``"csv"``, ``"table"``, …
+        Spark's name of the format: ``"parquet"``, ``"csv"``, ``"table"``, …
     options : mapping, optional
-        Of the reader. CSV files have a header and types of their own unless these say otherwise.
+        Options of the reader. CSV files have a header and inferred types by default.
     """
     if not isinstance(source, str | os.PathLike):
         return source
@@ -84,10 +84,10 @@ def load(
 def check_apart(
     frames: Iterable[DataFrame], target: str | os.PathLike[str], target_format: str, mode: str
 ) -> None:
-    """Refuse a target among what a job reads, unless both are Mosaic.
+    """Refuse a target that is also an input of the job, unless both are Mosaic.
 
-    Spark's own writers delete what is there before the job has read it. Mosaic files are replaced
-    after new ones were published.
+    Spark's own writers delete existing files before the job has read them. Mosaic files are
+    replaced only after the new ones are committed.
     """
     if mode not in ("append", "overwrite"):
         return  # nothing that is there is touched
@@ -104,7 +104,7 @@ def check_apart(
 
 def _overlap(target: str | os.PathLike[str], path: str) -> InvalidOptionError:
     return InvalidOptionError(
-        f"target {os.fspath(target)} holds what the job reads ({path}): choose another directory"
+        f"target {os.fspath(target)} is also an input of the job ({path}): choose another directory"
     )
 
 
@@ -122,7 +122,7 @@ def _is_within(path: str, directory: str) -> bool:
 
 
 def _mosaic_locations(frame: DataFrame) -> list[str]:
-    """Where a DataFrame reads Mosaic files; Spark Connect does not tell."""
+    """The Mosaic files that a DataFrame reads; unknown with Spark Connect."""
     plan: Any = getattr(frame, "_jdf", None)
     if plan is None:
         return []
@@ -147,7 +147,7 @@ def _mosaic_locations(frame: DataFrame) -> list[str]:
 
 
 def guess_format(path: str) -> str:
-    """The format that an extension tells, of a path or of the files in a directory."""
+    """The format given by the extension of a path, or of the files in a directory."""
     found = _extension_format(path)
     if found is None:
         from pymosaic.datasets.records import is_hidden
@@ -173,7 +173,7 @@ def _extension_format(path: str) -> str | None:
 
 
 def names_of(option: str, value: str | Iterable[str] | None) -> tuple[str, ...]:
-    """Column names that an option gives: one, several, or none."""
+    """The column names of an option: one, several, or none."""
     if value is None:
         return ()
     names = (value,) if isinstance(value, str) else tuple(value)
@@ -190,12 +190,12 @@ def is_case_sensitive(spark: SparkSession) -> bool:
 def resolve_columns(
     frame: DataFrame, option: str, names: Sequence[str], what: str = "source"
 ) -> tuple[str, ...]:
-    """The columns of a DataFrame that are meant, in its spelling.
+    """The named columns of a DataFrame, in its own spelling.
 
     Raises
     ------
     InvalidOptionError
-        If it does not have one of them, or several by that name.
+        If it has no column, or several columns, of one of the names.
     """
     columns = frame.columns
     sensitive = is_case_sensitive(frame.sparkSession)

@@ -1,4 +1,4 @@
-"""The job that makes wide tables: long rows to one row for each entity, 10,000 columns and more.
+"""The pivot job: long rows to one wide row per entity, with 10,000 columns and more.
 
 ::
 
@@ -7,7 +7,7 @@
               ─► in each task: chunks of whole entities ─► wide Arrow batches ─► Mosaic files
               ─► one commit
 
-No plan of Spark's has the wide columns; only the tasks do, as Arrow arrays.
+No Spark plan has the wide columns; only the tasks do, as Arrow arrays.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PivotReport", "check_keys", "default_partitions", "pivot"]
 
-# What is made of the non-null values of one cell, in Spark's SQL.
+# How to combine the non-null values of one cell, in Spark SQL.
 _POLICIES = {
     "error": (
         "CASE WHEN count({value}) <= 1 THEN any_value({value}, true) "
@@ -68,7 +68,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PivotReport(JobReport):
-    """What a pivot has made; ``rows_in`` are long rows, ``features`` their different names."""
+    """The result of a pivot; ``rows_in`` counts long rows, ``features`` their distinct names."""
 
     rows_in: int
     features: int
@@ -93,12 +93,11 @@ def pivot(
     progress: Progress | None = None,
     **options: object,
 ) -> PivotReport:
-    """Make one wide row of the long rows of each entity, and write them as Mosaic files.
+    """Pivot long rows to one wide row per entity, and write them as Mosaic files.
 
-    Columns are those of ``entity``, then one for each feature, in the order of their names. Rows
-    with a null value, or none for a feature, leave null; an entity with nothing but nulls has its
-    row. Null in a column of ``entity`` is a value like any other, as in GROUP BY. In each file,
-    rows are sorted by entity.
+    Columns are those of ``entity``, then one for each feature, sorted by name. A missing or null
+    value gives null; an entity with only nulls still gets a row. Null in a column of ``entity`` is
+    a value like any other, as in GROUP BY. In each file, rows are sorted by entity.
 
     Parameters
     ----------
@@ -109,41 +108,41 @@ def pivot(
     target : str or path-like
         The dataset's directory.
     entity : str or list of str
-        Columns that tell what a row is about.
+        Columns that identify an entity.
     feature : str
-        The column that names features; other types than strings as Spark casts them.
+        The column with the feature names; other types than strings are cast by Spark.
     values : str or list of str, optional
-        Columns that hold values, of any types that can be stored; all others by default. A feature
-        takes its type from the one that it has values in; one without any from the first.
+        Value columns, of any types that can be stored; by default all others. A feature gets the
+        type of the column that has its values; a feature without values that of the first.
     column_names : str
-        How columns are named. With several columns of ``values`` in which one feature has values,
+        Pattern for column names. If a feature has values in several columns of ``values``,
         ``"{feature}_{value}"`` makes a column for each; otherwise that is an error.
     duplicates : str or dict, optional
-        What becomes of several non-null values in one cell; nulls never count.
+        What to do with several non-null values for one cell; nulls never count.
 
         - ``"error"``: :class:`pymosaic.InvalidDataError` that names one of them.
-        - ``"first"``, ``"last"``: in the order of ``order_by``, nulls first; of rows that tie in
-          it, that with the smallest (for last: largest) value.
+        - ``"first"``, ``"last"``: in the order of ``order_by``, nulls first; ties go to the row
+          with the smallest (for last: largest) value.
         - ``"min"``, ``"max"``: in Spark's order, where NaN is larger than all numbers.
-        - ``"sum"``, ``"mean"``: as Spark's, types included: integers sum to bigint, and overflow
-          is an error; means are double, or decimals of four more digits.
+        - ``"sum"``, ``"mean"``: as in Spark, including types: integers sum to bigint, and overflow
+          is an error; means are double, or decimals with four more digits.
 
         As a dict, one policy for each column of ``values``.
     order_by : str or list of str, optional
-        Columns that ``"first"`` and ``"last"`` go by.
+        Columns that define the order for ``"first"`` and ``"last"``.
     mode : {"error", "append", "overwrite", "ignore"}
-        What to do if there are files.
+        What to do if the target has files.
     partition_by : str or list of str, optional
         Columns that become ``key=value`` directories.
     partitions : int, optional
-        Tasks to spread the entities over; by default one for 4 million long rows, and as many as
-        can run at once if there is enough for them to do.
+        Number of tasks to spread the entities over; by default one per 4 million long rows, and as
+        many as can run at once if there is enough work for them.
     format, read_options
         How to read a path, see :func:`pymosaic.spark.jobs.convert`.
     progress : callable, optional
-        Called with tasks done, tasks in all and ``"tasks"``.
+        Called with tasks done, total tasks and ``"tasks"``.
     **options
-        Of the `mosaic` source, by their names in Spark: ``compressionLevel=9``.
+        Options of the `mosaic` source, by their names in Spark: ``compressionLevel=9``.
 
     Returns
     -------
@@ -207,7 +206,7 @@ def pivot(
 
 
 def default_partitions(spark: SparkSession, num_rows: int) -> int:
-    """Over how many tasks to spread rows that are shuffled by their keys."""
+    """The number of tasks for rows that are shuffled by key."""
     context = getattr(spark, "sparkContext", None) if hasattr(spark, "_jsparkSession") else None
     parallel = context.defaultParallelism if context is not None else 8
     busy = min(parallel, num_rows // _LEAST_ROWS_PER_PARTITION)
@@ -224,7 +223,7 @@ def check_keys(frame: DataFrame, option: str, names: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Features:
-    """Long rows in all, and for each feature how many values each value column has."""
+    """The number of long rows, and for each feature the number of values per value column."""
 
     num_rows: int
     counts: dict[str, tuple[int, ...]]
@@ -235,7 +234,7 @@ def _find_features(long: DataFrame, num_values: int) -> _Features:
 
     counts = [f.count(f"value_{place}").alias(f"count_{place}") for place in range(num_values)]
     totals = [f.count(f.lit(1)).alias("rows"), *counts]
-    # As Arrow: a Row for each of 10,000 features takes long.
+    # As Arrow: a Row for each of 10,000 features is slow.
     table = long.groupBy("feature").agg(*totals).toArrow()
     features, rows, *values = table.to_pydict().values()
     if None in features:
@@ -248,7 +247,7 @@ def _find_features(long: DataFrame, num_values: int) -> _Features:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The columns of the long rows, by their use."""
+    """The columns of the long rows, by role."""
 
     entity: tuple[str, ...]
     feature: str
@@ -260,7 +259,7 @@ class _Names:
     def check(
         cls, frame: DataFrame, entity: Any, feature: str, values: Any, order_by: Any, policies: Any
     ) -> _Names:
-        """Refuse what cannot be, before anything is read."""
+        """Check the arguments before anything is read."""
         keys = resolve_columns(frame, "entity", names_of("entity", entity))
         order = resolve_columns(frame, "order_by", names_of("order_by", order_by))
         (feature,) = resolve_columns(frame, "feature", (feature,))
@@ -292,7 +291,7 @@ class _Names:
             text = data_type.simpleString()
             if policy in _NEED_NUMBERS and not isinstance(data_type, NumericType):
                 raise InvalidOptionError(
-                    f"duplicates={policy!r} is for numbers, but values column {name!r} is of type "
+                    f"duplicates={policy!r} is for numbers, but values column {name!r} has type "
                     f"{text}; give a policy for each: {{{name!r}: 'last', …}}"
                 )
             if policy != "error" and text.startswith("map"):
@@ -305,7 +304,7 @@ class _Names:
                 )
 
     def select(self, frame: DataFrame) -> DataFrame:
-        """The rows, their columns named by their use."""
+        """The rows, with columns renamed by role."""
         groups = {"value": self.values, "order": self.order_by}
         if not set(self.policies) & set(_NEED_ORDER):
             groups["order"] = ()
@@ -320,7 +319,7 @@ class _Names:
         return frame.select(*chosen["key"], feature, *chosen["value"], *chosen["order"])
 
     def aggregate(self, long: DataFrame, keys: list[str]) -> DataFrame:
-        """One row for each cell, where a policy makes one of several; no other shuffle."""
+        """One row per cell, with a policy combining several values; without another shuffle."""
         from pyspark.sql import functions as f
 
         if set(self.policies) == {"error"}:
@@ -352,7 +351,7 @@ def _policies(given: Any, values: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The features whose values are in one value column, and where their columns are."""
+    """The features with values in one value column, and the positions of their columns."""
 
     features: pa.Array
     places: npt.NDArray[np.int64]
@@ -360,7 +359,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What tasks need: the schema of the long rows and the wide ones, and what goes where."""
+    """The input of tasks: the schemas of long and wide rows, and which values go where."""
 
     long_schema: pa.Schema
     schema: pa.Schema
@@ -369,7 +368,7 @@ class _Plan:
     names: _Names
 
     def assemble(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Wide batches of long rows that are sorted by entity."""
+        """Wide batches from long rows sorted by entity."""
         conformed = (conform(batch, self.long_schema) for batch in batches)
         for chunk in chunks(conformed, self.num_keys, len(self.schema)):
             yield self._widen(chunk)
@@ -389,7 +388,7 @@ class _Plan:
                     "have before: the source changed while it was read"
                 )
             cells = which[rows] * count + chunk.entity[rows]
-            # For each cell, column after column, the long row that it comes from.
+            # For each cell, column by column, the long row that it comes from.
             origin = np.full(len(part.features) * count, -1, np.int64)
             origin[cells] = rows
             missing = origin < 0

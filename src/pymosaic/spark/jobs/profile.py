@@ -1,4 +1,4 @@
-"""What is in a dataset, column by column: nulls, range, distinct values, sizes, encodings."""
+"""Profile of a dataset by column: nulls, range, distinct values, sizes, encodings."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ _WITHOUT_RANGE = (pa.types.is_list, pa.types.is_map)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileReport(JobReport):
-    """What was found; ``table`` has a row for each column, as ``PROFILE_SCHEMA`` says."""
+    """The profile; ``table`` has a row for each column, with the schema ``PROFILE_SCHEMA``."""
 
     output: str | None
     table: pa.Table = field(repr=False)
 
     def facts(self) -> dict[str, Any]:
-        """The report as JSON has it, the table as a list."""
+        """The report as plain values for JSON, with the table as a list."""
         facts = {name: getattr(self, name) for name in JobReport.__slots__}
         return {**facts, "output": self.output, "profile": self.table.to_pylist()}
 
@@ -78,10 +78,10 @@ def profile(
 ) -> ProfileReport:
     """Describe each column of a dataset.
 
-    Nulls, ranges and distinct values are counted over all rows, each part of the dataset in a
-    task. The number of distinct values is estimated (HyperLogLog, some 3 % off). ``raw_bytes`` is
-    before compression; where columns are compressed together in a bucket, ``stored_bytes`` is
-    their share by raw size. ``encodings`` tells in how many row groups a column has which.
+    Nulls, ranges and distinct values are computed over all rows, each part of the dataset in a
+    task. The number of distinct values is an estimate (HyperLogLog, about 3 % off). ``raw_bytes``
+    is before compression; if columns are compressed together in a bucket, ``stored_bytes`` is
+    their share by raw size. ``encodings`` counts the row groups with each encoding.
 
     Parameters
     ----------
@@ -90,13 +90,13 @@ def profile(
     target : str or path-like
         The dataset's directory.
     output : str or path-like, optional
-        Where to put the table: a path or URI that ends in .mosaic, .parquet or .json.
+        Path or URI for the table, ending in .mosaic, .parquet or .json.
     columns : list of str, optional
         Names and patterns of columns.
     progress : callable, optional
-        Called with tasks done, tasks in all and ``"tasks"``.
+        Called with tasks done, total tasks and ``"tasks"``.
     storage : mapping, optional
-        What the options ``storage.*`` of the source say.
+        Values of the source's ``storage.*`` options.
 
     Returns
     -------
@@ -276,7 +276,7 @@ def _work(task: ScanTask, filesystem: Any) -> Callable[[list[Piece], str], _Prof
 
 
 def _write(table: pa.Table, output: str) -> int:
-    """Write the table; returns its size."""
+    """Write the table, and return its size."""
     buffer = io.BytesIO()
     if output.endswith(".mosaic"):
         write_table(table, buffer)

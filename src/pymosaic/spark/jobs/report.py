@@ -1,4 +1,4 @@
-"""What every job tells at its end: rows, columns, files, bytes, time."""
+"""The report that every job returns: rows, columns, files, bytes, time."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ __all__ = ["JobReport", "Stopwatch"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobReport:
-    """What a job has done; each job adds facts of its own.
+    """The result of a job; each job adds facts of its own.
 
     Parameters
     ----------
     job : str
-        Its name.
+        Name of the job.
     rows, columns, files : int
-        Of what was made; of what was looked at, if the job makes nothing.
+        Totals of the output, or of the input if the job writes nothing.
     bytes_in : int
-        What tasks got: rows as Arrow data, or files.
+        Size of the input of tasks: rows as Arrow data, or files.
     bytes_out : int
-        Size of the files that were made.
+        Size of the new files.
     seconds : float
-        How long it took.
+        Duration of the job.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class JobReport:
     seconds: float
 
     def facts(self) -> dict[str, Any]:
-        """The report as JSON has it."""
+        """The report as plain values for JSON."""
         return asdict(self)
 
     def to_json(self) -> str:
@@ -62,7 +62,7 @@ class JobReport:
         return json.dumps(self.facts(), default=str, ensure_ascii=False)
 
     def summary(self) -> str:
-        """The report as a table for people; lists are told by their length."""
+        """The report as a table for people; lists are shown by their length."""
         lines = [(key.replace("_", " "), _text(key, value)) for key, value in self.facts().items()]
         width = max(len(key) for key, _ in lines)
         return "\n".join(f"{key:<{width}}  {text}" for key, text in lines)
@@ -79,12 +79,12 @@ def _text(key: str, value: object) -> str:
 
 
 class Stopwatch:
-    """Seconds since it was made."""
+    """Measures seconds since its creation."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
 
     @property
     def seconds(self) -> float:
-        """So far, to the millisecond."""
+        """Seconds so far, to the millisecond."""
         return round(time.monotonic() - self._start, 3)

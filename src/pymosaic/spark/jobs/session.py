@@ -1,4 +1,4 @@
-"""The session that a job runs in when it is started as a command."""
+"""The session of a job that is started as a command."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
 
 __all__ = ["open_session"]
 
-# What a session is called that nobody gave a name.
+# Default name of a session.
 _UNNAMED = "pyspark-shell"
 
 
 def open_session(
     master: str | None = None, settings: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """The session that there is, or a new one: that of ``spark-submit``, or an embedded local one.
+    """The existing session, or a new one: that of ``spark-submit``, or an embedded local one.
 
     Parameters
     ----------
     master : str, optional
-        Where tasks run. By default what ``spark-submit`` or Spark's defaults say, else
+        Where tasks run. By default the master of ``spark-submit`` or of Spark's defaults, otherwise
         ``local[*]``: in this process, on all cores.
     settings : mapping, optional
-        Of Spark, by their names.
+        Spark settings by name.
     """
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession

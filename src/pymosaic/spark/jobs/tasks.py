@@ -1,7 +1,7 @@
-"""Work spread over Spark tasks: messages back to the driver, and how far they are.
+"""Running work in Spark tasks: messages back to the driver, and progress.
 
-Only the message of the attempt that Spark takes for a task's result reaches the driver, so retried
-and speculative attempts are told apart here and nowhere else.
+Only the message of the attempt that Spark accepts as a task's result reaches the driver, so retried
+and speculative attempts are distinguished here and nowhere else.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ _Result = TypeVar("_Result")
 
 
 class _Refusal:
-    """A mistake in the data that a task found: no other attempt would find less."""
+    """An error in the data found by a task; retrying would not help."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
 
 class Watch:
-    """Runs the Spark actions of a job, and tells a callback how many tasks are done.
+    """Runs the Spark actions of a job, and reports the number of completed tasks.
 
     Parameters
     ----------
     spark : pyspark.sql.SparkSession
-        Whose actions they are.
+        The session that runs the actions.
     progress : callable, optional
-        Called as :mod:`pymosaic.progress` says, with the unit ``"tasks"``; what it raises cancels
-        the action. Spark Connect does not tell of tasks: there it hears of whole actions.
+        Called as described in :mod:`pymosaic.progress`, with the unit ``"tasks"``; an exception
+        that it raises cancels the action. Spark Connect does not report tasks, only whole actions.
     """
 
     def __init__(self, spark: SparkSession, progress: Progress | None) -> None:
@@ -61,7 +61,7 @@ class Watch:
         self._tell(0, None)
 
     def run(self, action: Callable[[], _Result]) -> _Result:
-        """Run an action of Spark's."""
+        """Run a Spark action."""
         if self._progress is None or not hasattr(self._spark, "_jsparkSession"):
             result = action()
             self._tell(self._done + 1, None)
@@ -69,7 +69,7 @@ class Watch:
         return self._watched(action)
 
     def finish(self) -> None:
-        """All is done."""
+        """Report that everything is done."""
         self._tell(self._done, self._done)
 
     def _tell(self, done: int, total: int | None) -> None:
@@ -120,14 +120,14 @@ def collect(
     frame: DataFrame,
     function: Callable[[Iterator[pa.RecordBatch]], Iterable[_Message]],
 ) -> list[_Message]:
-    """The messages that a function makes of each partition of a DataFrame.
+    """The messages that a function returns for each partition of a DataFrame.
 
-    Batches have its columns in their order, but perhaps under other names.
+    Batches have its columns in order, but possibly with other names.
 
     Raises
     ------
     InvalidDataError
-        If the function raises it; other failures are Spark's, which tries again.
+        If the function raises it; other failures are left to Spark, which retries.
     """
 
     def send(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -153,7 +153,7 @@ def collect(
 
 
 def _plainly_named(frame: DataFrame) -> DataFrame:
-    """The columns under names that ``mapInArrow`` can look up: it takes dots for fields."""
+    """The columns with names that ``mapInArrow`` can look up: it takes dots for fields."""
     names = frame.columns
     if all(map(_PLAIN.fullmatch, names)) and len({x.lower() for x in names}) == len(names):
         return frame
@@ -166,9 +166,9 @@ def map_items(
     items: Sequence[_Item],
     function: Callable[[_Item, str], _Message],
 ) -> list[_Message]:
-    """What a function makes of each item, each in a task of its own up to a number of tasks.
+    """The result of a function for each item, each in its own task up to a number of tasks.
 
-    Its second argument is a name that no other item, and no other attempt at this one, has. The
+    The second argument of the function is a name that is unique for each item and attempt. The
     messages are in the order of the items.
     """
     if not items:
@@ -190,6 +190,6 @@ def map_items(
 
 
 def deal_out(items: Sequence[_Item], parts: int) -> list[list[_Item]]:
-    """Items dealt to so many parts, as far as there are items for them."""
+    """Items distributed over a number of parts, as far as there are items for them."""
     parts = max(1, min(parts, len(items)))
     return [list(items[number::parts]) for number in range(parts)] if items else []

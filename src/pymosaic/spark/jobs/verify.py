@@ -1,4 +1,4 @@
-"""Every file of a dataset verified in parallel, and the whole compared with its source."""
+"""Verifying all files of a dataset in parallel, and comparing the dataset with its source."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["Difference", "FileFinding", "VerifyReport", "verify"]
 
 @dataclass(frozen=True, slots=True)
 class FileFinding:
-    """Something that is wrong with a file of the dataset, or worth to know."""
+    """A fault of a file of the dataset, or something worth knowing."""
 
     path: str
     finding: Finding
@@ -40,7 +40,7 @@ class FileFinding:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """In what the dataset and its source differ.
+    """A difference between the dataset and its source.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Difference:
     column : str or None
         The column.
     source, dataset : int, str or None
-        What each has: rows, types, nulls, or the hash of a column.
+        The value of each: rows, types, nulls, or the hash of a column.
     """
 
     kind: str
@@ -70,18 +70,18 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyReport(JobReport):
-    """What was found.
+    """The result of a verification.
 
     Parameters
     ----------
     ok : bool
         Whether no file has errors or warnings, and nothing differs.
     findings : tuple of FileFinding
-        By file.
+        Findings by file.
     compared : bool
-        Whether there was a source, and the files could be read to compare them with it.
+        Whether there was a source, and the files could be read for the comparison.
     differences : tuple of Difference
-        Between the two.
+        Differences between dataset and source.
     """
 
     ok: bool
@@ -101,11 +101,11 @@ def verify(
     progress: Progress | None = None,
     storage: Mapping[str, str] | None = None,
 ) -> VerifyReport:
-    """Verify every file of a dataset, each in a task, and compare it with its source.
+    """Verify every file of a dataset, each in a task, and compare the dataset with its source.
 
-    The comparison is of the number of rows and, for each column, of its type, the number of its
-    nulls and the sum of 64-bit hashes of its values, which does not depend on the order of rows.
-    Columns are compared one by one: which values stand in one row together is not.
+    The comparison covers the number of rows and, for each column, its type, the number of nulls and
+    the sum of 64-bit hashes of its values, which does not depend on the order of rows. Columns are
+    compared one by one; which values share a row is not compared.
 
     Parameters
     ----------
@@ -114,15 +114,15 @@ def verify(
     target : str or path-like
         The dataset's directory.
     source : DataFrame, str or path-like, optional
-        What the dataset is to be equal to.
+        The source that the dataset should equal.
     format, read_options
         How to read a path, see :func:`pymosaic.spark.jobs.convert`.
     deep : bool
-        Decode every value; without, only what is around the data is checked.
+        Decode every value; otherwise only the metadata is checked.
     progress : callable, optional
-        Called with tasks done, tasks in all and ``"tasks"``.
+        Called with tasks done, total tasks and ``"tasks"``.
     storage : mapping, optional
-        What the options ``storage.*`` of the source say.
+        Values of the source's ``storage.*`` options.
 
     Returns
     -------

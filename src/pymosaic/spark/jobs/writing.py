@@ -1,4 +1,4 @@
-"""Rows of a DataFrame, through a transformation in the tasks, to the files of one write."""
+"""Writing a DataFrame through a transformation in the tasks, as files of one write."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Transformation: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterable[pa.Rec
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What tasks got, and what was published of what they made."""
+    """The input of tasks, and their committed output."""
 
     rows_in: int = 0
     bytes_in: int = 0
@@ -46,16 +46,16 @@ def open_writer(
     options: Mapping[str, object],
     case_sensitive: bool = False,
 ) -> MosaicWriter:
-    """Begin a write, after everything about it was checked.
+    """Start a write, after checking everything.
 
     Parameters
     ----------
     target : str or path-like
         The dataset's directory.
     schema : pyspark.sql.types.StructType
-        Of what is written; no plan of Spark's has it.
+        Schema of the output, which no Spark plan has.
     mode : {"error", "append", "overwrite", "ignore"}
-        What to do if there are files.
+        What to do if the target has files.
     partition_by : sequence of str, optional
         Columns that become directories.
     options : mapping
@@ -77,7 +77,7 @@ def open_writer(
 def write_by_tasks(
     watch: Watch, frame: DataFrame, writer: MosaicWriter, transformation: Transformation
 ) -> Written:
-    """Write what a transformation makes of each partition, and publish it all at once."""
+    """Write the transformation of each partition, and commit everything at once."""
     job = writer.job
     if job is None:
         return Written()
