@@ -10,8 +10,8 @@ module             owns
 =================  ============================================================
 ``protobuf``       the wire form of messages
 ``messages``       the messages that describe a page
-``layouts``        how a page's buffers hold its items: one module a layout
-``encodings``      how values are compressed: one module an encoding
+``layouts``        how a page's buffers hold its items: one module per layout
+``encodings``      how values are compressed: one module per encoding
 ``levels``         repetition and definition levels
 ``blocks``         values between bytes and Arrow; the memory they may take
 ``arrow_values``   blocks as Arrow arrays
@@ -41,7 +41,7 @@ __all__ = ["read_page", "take_from_pages"]
 
 
 def read_page(layout: Layout, page: PageInput, path: LeafPath, memory: Memory) -> Steps[pa.Array]:
-    """Read a page of one leaf, or the wanted rows of it, of which there are some."""
+    """Read a page of one leaf, or its wanted rows, of which there is at least one."""
     memory.charge(sum(page.buffer_sizes) if page.rows is None else 0)
     return _finish(
         read_items(layout, page, TreeDecoder(memory)),
@@ -55,7 +55,7 @@ def read_page(layout: Layout, page: PageInput, path: LeafPath, memory: Memory) -
 def take_from_pages(
     layouts: Sequence[MiniBlockLayout], pages: Sequence[PageInput], path: LeafPath, memory: Memory
 ) -> Steps[pa.Array]:
-    """Read the wanted rows of several mini-block pages of one leaf that are alike."""
+    """Read the wanted rows of several similar mini-block pages of one leaf."""
     num_rows = sum(len(page.rows) for page in pages if page.rows is not None)
     steps = mini_block.take(layouts, pages, TreeDecoder(memory))
     return _finish(steps, layouts[0], num_rows, path, memory)
@@ -64,7 +64,7 @@ def take_from_pages(
 def _finish(
     steps: Steps[Items], layout: Layout, num_rows: int, path: LeafPath, memory: Memory
 ) -> Steps[pa.Array]:
-    """Turn the items that are read into an array of so many rows."""
+    """Convert the items read to an array of ``num_rows`` rows."""
     shape = shape_of(layout.layers)
     path.check(shape)
     items = yield from steps

@@ -1,4 +1,4 @@
-"""Blocks as Arrow arrays: here values get their type, and strings are checked."""
+"""Conversion of blocks to Arrow arrays: values get their type, and strings are checked."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["block_to_array", "null_array"]
 
 _MAX_OFFSET = (1 << 31) - 1
 _ALIGNMENT = 8
-# Types of which not every number is a value: digits, times of day, whole days.
+# Types for which not every number is valid: digits, times of day, whole days.
 _CHECKED = {
     data_type.id
     for data_type in (
@@ -39,7 +39,7 @@ _CHECKED = {
 
 
 def _buffer(data: Any) -> pa.Buffer:
-    """An Arrow buffer over an array, which is copied where Arrow's loops would be slow on it."""
+    """An Arrow buffer over an array, which is copied if Arrow's loops would be slow on it."""
     if data.flags.c_contiguous:
         buffer = pa.py_buffer(data)
         if buffer.address % _ALIGNMENT == 0:
@@ -48,7 +48,7 @@ def _buffer(data: Any) -> pa.Buffer:
 
 
 def null_array(count: int, data_type: pa.DataType, memory: Memory) -> pa.Array:
-    """So many nulls."""
+    """An array of nulls."""
     if pa.types.is_null(data_type):
         return pa.nulls(count)
     if pa.types.is_struct(data_type) and data_type.num_fields == 0:
@@ -59,7 +59,7 @@ def null_array(count: int, data_type: pa.DataType, memory: Memory) -> pa.Array:
 
 
 def _null_bits(data_type: pa.DataType) -> int:
-    """Bits that a null takes, those of bitmaps included."""
+    """Number of bits that a null takes, including bitmaps."""
     if pa.types.is_fixed_size_list(data_type):
         return 1 + int(data_type.list_size) * _null_bits(data_type.value_type)
     if pa.types.is_struct(data_type):
@@ -81,17 +81,17 @@ def block_to_array(
     Parameters
     ----------
     block : Block or None
-        The values; None where all are null.
+        The values; None if all are null.
     data_type : pyarrow.DataType
-        What they are; the block's form is checked against it.
+        Their type; the form of the block is checked against it.
     count : int
-        How many there must be.
+        The expected number of values.
     validity : array of uint8 or None
-        Bitmap, or None where all are valid.
+        Bitmap, or None if all are valid.
     null_count : int
-        Clear bits in it.
+        Number of clear bits in it.
     memory : Memory
-        What they are charged to.
+        The budget that they are charged to.
     """
     if block is None or pa.types.is_null(data_type):
         return null_array(count, data_type, memory)
@@ -134,14 +134,14 @@ def _fixed(
 
 
 def _bits_of_bytes(block: FixedBlock) -> FixedBlock:
-    """Booleans of full-zip and constant pages, which take a byte each."""
+    """Booleans of full-zip and constant pages, with one byte each."""
     values = block.data[: block.count]
     corrupt_unless(int(values.max(initial=0)) <= 1, "a boolean is neither 0 nor 1", "page")
     return FixedBlock(1, block.count, np.packbits(values, bitorder="little"))
 
 
 def _check_values(array: pa.Array) -> None:
-    """Check what Arrow asks of values beyond their width."""
+    """Check Arrow's requirements on values beyond their width."""
     try:
         array.validate(full=True)
     except pa.ArrowInvalid as error:

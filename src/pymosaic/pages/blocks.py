@@ -1,8 +1,7 @@
-"""Values between bytes and Arrow: what the encodings give and take.
+"""Blocks: values between bytes and Arrow, the input and output of encodings.
 
-A block knows the form of its values but not their Arrow type: an int64, a timestamp and a double
-are all :class:`FixedBlock` of 64 bits. Nulls are not its business either, except inside fixed-size
-lists.
+A block has the form of its values but not their Arrow type: an int64, a timestamp and a double are
+all a :class:`FixedBlock` of 64 bits. It has no nulls either, except inside fixed-size lists.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class FixedBlock:
 
 @dataclass(frozen=True, slots=True)
 class VariableBlock:
-    """Values of any length; ``offsets`` (int32 or int64) start at 0 and were checked."""
+    """Values of any length; ``offsets`` (int32 or int64) start at 0 and are checked."""
 
     offsets: npt.NDArray[Any]
     data: Bytes
@@ -60,7 +59,7 @@ class VariableBlock:
 
 @dataclass(frozen=True, slots=True)
 class ListBlock:
-    """Fixed-size lists; ``validity`` is a bitmap of the items, None where all are valid."""
+    """Fixed-size lists; ``validity`` is a bitmap of the items, None if all are valid."""
 
     size: int
     count: int
@@ -78,7 +77,7 @@ class StructBlock:
 
 @dataclass(frozen=True, slots=True)
 class DictionaryBlock:
-    """Indices into items; both were checked against each other."""
+    """Indices into items; checked against each other."""
 
     indices: npt.NDArray[Any]
     items: Block
@@ -99,11 +98,11 @@ class Chunks:
     Parameters
     ----------
     data : array of uint8
-        Where all of them are.
+        The memory that contains all of them.
     starts, sizes : arrays of int64
-        A row for each buffer of a chunk, a column for each chunk; checked to lie inside ``data``.
+        A row for each buffer of a chunk, a column for each chunk; checked to be inside ``data``.
     counts : array of int64
-        Values of each chunk.
+        Number of values of each chunk.
     """
 
     data: Bytes
@@ -113,12 +112,12 @@ class Chunks:
 
     @property
     def num_buffers(self) -> int:
-        """Buffers of each chunk."""
+        """Number of buffers of each chunk."""
         return len(self.starts)
 
     @property
     def total(self) -> int:
-        """Values of all chunks."""
+        """Number of values of all chunks."""
         return int(self.counts[0] if len(self.counts) == 1 else self.counts.sum())
 
     def without_first(self) -> Chunks:
@@ -126,12 +125,12 @@ class Chunks:
         return Chunks(self.data, self.starts[1:], self.sizes[1:], self.counts)
 
     def with_counts(self, counts: Integers) -> Chunks:
-        """The same buffers, said to hold other numbers of values."""
+        """The same buffers, with other numbers of values."""
         return Chunks(self.data, self.starts, self.sizes, counts)
 
     @staticmethod
     def single(data: Bytes, count: int) -> Chunks:
-        """One buffer as one chunk; its count may come from a file as it stands there."""
+        """One buffer as one chunk; its count may come unchecked from a file."""
         corrupt_unless(count < 1 << 62, f"{count} values", "block")
         return Chunks(
             data,
@@ -142,7 +141,7 @@ class Chunks:
 
 
 class Memory:
-    """What decoding may take: every array is asked for here before it is made."""
+    """The memory budget of decoding: every array is charged here before it is allocated."""
 
     __slots__ = ("_left", "_limit", "_name", "_table")
 
@@ -153,16 +152,16 @@ class Memory:
 
     @staticmethod
     def of_table(limits: Limits) -> Memory:
-        """For all that one call reads."""
+        """The budget of one call."""
         return Memory(limits.max_table_bytes, "max_table_bytes")
 
     @staticmethod
     def of_page(limits: Limits, table: Memory | None = None) -> Memory:
-        """For one page, as a part of a table."""
+        """The budget of one page, as a part of a table."""
         return Memory(limits.max_row_group_bytes, "max_row_group_bytes", table)
 
     def charge(self, size: int) -> None:
-        """Count ``size`` bytes."""
+        """Charge ``size`` bytes."""
         if self._table is not None:
             self._table.charge(size)
         self._left -= size
@@ -172,18 +171,18 @@ class Memory:
             )
 
     def bytes(self, size: int) -> Bytes:
-        """Memory that is not cleared; it starts at a multiple of 16 bytes."""
+        """Uninitialised memory, aligned to 16 bytes."""
         self.charge(size)
         return np.empty(size, np.uint8)
 
     def bitmap(self, bits: int) -> Bytes:
-        """Clear memory for so many bits."""
+        """Cleared memory for a number of bits."""
         size = (bits + 7) // 8
         self.charge(size)
         return np.zeros(size, np.uint8)
 
     def array(self, count: int, kind: Any) -> npt.NDArray[Any]:
-        """Memory for numbers, not cleared."""
+        """Uninitialised memory for numbers."""
         self.charge(count * np.dtype(kind).itemsize)
         return np.empty(count, kind)
 
@@ -194,12 +193,12 @@ def bytes_of(content: Any) -> Bytes:
 
 
 def numbers_of(content: Any, kind: str, count: int = -1) -> npt.NDArray[Any]:
-    """A buffer as numbers; copied only where they would not lie at multiples of their width."""
+    """A buffer as numbers; copied only if it is not aligned to their width."""
     numbers = np.frombuffer(content, kind, count)
     return numbers if numbers.flags.aligned else numbers.copy()
 
 
 def corrupt_unless(condition: bool, reason: str, structure: str) -> None:
-    """Raise a CorruptFileError where a file breaks its own word."""
+    """Raise a CorruptFileError if a condition on the file does not hold."""
     if not condition:
         raise CorruptFileError(reason, structure=structure)

@@ -1,6 +1,6 @@
-"""Which layout and encodings a page is written with.
+"""The choice of layout and encodings of a page.
 
-What is not forced is chosen by size, in bytes of the page's values:
+Whatever is not forced is chosen by size, in bytes of the page's values:
 
 1. A page without values, or with nulls only, is an all-null page.
 2. Values of 256 bytes or more, even one, make a full-zip page; the others a mini-block page, unless
@@ -35,7 +35,7 @@ VALUES = (
     "packed-struct",
 )
 COMPRESSIONS = {"zstd": Compression.ZSTD, "lz4": Compression.LZ4}
-# Named here so that asking for them explains itself.
+# Listed so that requesting them gives an explanation.
 _REFUSED = {
     "dictionary-message": "no version of Lance decodes the Dictionary message; 'dictionary' uses "
     "the dictionary of the mini-block layout",
@@ -46,7 +46,7 @@ _MAX_ZSTD_LEVEL = 22
 
 @dataclass(frozen=True, slots=True)
 class EncodingChoice:
-    """What is forced; None where the writer chooses."""
+    """Forced choices; None if the writer chooses."""
 
     layout: str | None = None
     values: str | None = None
@@ -55,7 +55,7 @@ class EncodingChoice:
 
 
 def parse_choice(text: object, column: str) -> EncodingChoice:
-    """Read what a caller wrote, such as ``"full-zip+fsst"`` or ``"byte-stream-split+zstd:9"``.
+    """Parse a caller's choice, such as ``"full-zip+fsst"`` or ``"byte-stream-split+zstd:9"``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Arrow arrays taken apart: levels of a leaf, its values as blocks. The inverse of ``nesting``."""
+"""Flattening of Arrow arrays to levels and values of leaves. The inverse of ``nesting``."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ class _Layer:
 
 
 def flatten(node: FieldNode, array: pa.Array, is_part: bool = False) -> list[FlatLeaf]:
-    """Take an array apart, a leaf at a time in the order of their columns.
+    """Flatten an array, one leaf at a time in column order.
 
     Parameters
     ----------
     node : FieldNode
-        What the array is.
+        The field of the array.
     array : pyarrow.Array
-        What becomes one page of each leaf.
+        The rows of one page.
     is_part : bool
         Whether there are other pages.
     """
@@ -225,7 +225,7 @@ def _shown_kinds(
 def _renumber(
     definition: LevelArray, old: list[tuple[int, int]], new: list[tuple[int, int]]
 ) -> LevelArray:
-    """The same levels by other numbers."""
+    """The same levels, renumbered."""
     table = np.zeros(1 + max(max(pair) for pair in old), np.uint16)
     for old_pair, new_pair in zip(old, new, strict=True):
         for old_level, new_level in zip(old_pair, new_pair, strict=True):
@@ -235,7 +235,7 @@ def _renumber(
 
 
 def _def_numbers(kinds: Sequence[Layer]) -> list[tuple[int, int]]:
-    """Levels for null and for empty of each layer, outermost first."""
+    """The levels for null and for empty of each layer, outermost first."""
     number = 0
     result: list[tuple[int, int]] = []
     for kind in reversed(kinds):
@@ -251,7 +251,7 @@ def _def_numbers(kinds: Sequence[Layer]) -> list[tuple[int, int]]:
 
 
 def _visible(array: pa.Array, slots: Integers) -> pa.Array:
-    """The values that items have slots for; most often all of them in order."""
+    """The values that items have slots for; usually all of them in order."""
     chosen = slots[slots >= 0]
     if not len(chosen):
         return array.slice(0, 0)
@@ -270,7 +270,7 @@ def _valid_bits(array: pa.Array) -> npt.NDArray[np.bool_] | None:
 
 
 def array_to_block(array: pa.Array) -> Block:
-    """Values without their type; what nulls hold is made the same everywhere."""
+    """Values without their type; the bytes under nulls are normalised."""
     data_type, types = array.type, pa.types
     if isinstance(data_type, pa.BaseExtensionType):
         return array_to_block(array.storage)
@@ -298,7 +298,7 @@ def _is_variable(data_type: pa.DataType) -> bool:
 
 
 def _struct(array: pa.Array) -> StructBlock:
-    """A packed struct; its fields have no place for nulls of their own."""
+    """A packed struct; its fields cannot store nulls of their own."""
     fields: list[Block] = []
     valid = _valid_bits(array)
     for number, field in enumerate(array.type):
@@ -376,7 +376,7 @@ def _lists(array: pa.Array) -> ListBlock:
 def _dictionary(array: pa.Array) -> DictionaryBlock:
     indices = array.indices.fill_null(0) if array.null_count else array.indices
     items = array.dictionary
-    # Readers want indices of the width that the type declares.
+    # Readers expect indices of the width that the type declares.
     width = array.type.index_type.bit_width // 8
     numbers = indices.to_numpy(zero_copy_only=False).astype(f"<u{width}")
     block = array_to_block(items)

@@ -39,7 +39,7 @@ _MAX_ITEMS = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Levels of items; None where a page has none of a kind."""
+    """Levels of items; None if a page has none of a kind."""
 
     repetition: LevelArray | None
     definition: LevelArray | None
@@ -47,7 +47,7 @@ class Levels:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Shape:
-    """What levels mean, with layers from the outermost to the innermost."""
+    """The meaning of levels, with layers from the outermost to the innermost."""
 
     layers: tuple[int, ...]
     is_list: Bytes
@@ -58,7 +58,7 @@ class Shape:
 
     @property
     def max_rep(self) -> int:
-        """The repetition level that begins a row."""
+        """The repetition level that starts a row."""
         return len(self.start_of_rep) - 1
 
     @property
@@ -67,14 +67,14 @@ class Shape:
         return len(self.end_of_def) - 1
 
     def first_null(self, layer: int) -> int:
-        """The lowest definition level that makes a layer null, where no layer has lists."""
+        """The lowest definition level that makes a layer null, if no layer has lists."""
         ends = np.flatnonzero(self.end_of_def <= layer)
         return int(ends[0]) if len(ends) else self.max_def + 1
 
 
 @functools.lru_cache(maxsize=1024)
 def shape_of(layers: tuple[int, ...]) -> Shape:
-    """Give the levels their meaning; ``layers`` as they are stored, innermost first.
+    """Interpret the levels of ``layers``, given in stored order, innermost first.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def shape_of(layers: tuple[int, ...]) -> Shape:
 
 @dataclass(frozen=True, slots=True)
 class LayerContent:
-    """Entries of one layer; ``validity`` is None where all are valid, only lists have offsets."""
+    """Entries of one layer; ``validity`` is None if all are valid, only lists have offsets."""
 
     count: int
     null_count: int
@@ -122,9 +122,9 @@ class LayerContent:
 
 
 def unravel(levels: Levels, shape: Shape, num_items: int, memory: Memory) -> list[LayerContent]:
-    """Turn levels into validity and offsets, a layer at a time from the outermost.
+    """Convert levels to validity and offsets, one layer at a time from the outermost.
 
-    ``num_items`` counts where there are no levels. Every level is checked.
+    ``num_items`` is used if there are no levels. Every level is checked.
     """
     num_layers = len(shape.layers)
     for given in (levels.repetition, levels.definition):
@@ -185,7 +185,7 @@ def _is_plain_list(shape: Shape) -> bool:
 def _plain_lists(
     repetition: LevelArray, definition: LevelArray | None, shape: Shape, memory: Memory
 ) -> list[LayerContent]:
-    """Lists of values, by far the most frequent nesting, have a kernel of their own."""
+    """Lists of values, by far the most common nesting, have a kernel of their own."""
     num_items = len(repetition)
     none = np.empty(0, np.uint8)
     # One byte more: the bit after the last entry is touched.

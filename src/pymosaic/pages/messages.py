@@ -69,7 +69,7 @@ class Compression(IntEnum):
 
 
 class Layer(IntEnum):
-    """What a level of nesting may be besides valid."""
+    """What a level of nesting can be besides valid."""
 
     ALL_VALID_ITEM = 1
     ALL_VALID_LIST = 2
@@ -113,14 +113,14 @@ class Variable:
 
 @message(closed=True)
 class Constant:
-    """One value for all; null without one."""
+    """One value for all; null if there is none."""
 
     value: bytes | None = optional_data(1)
 
 
 @message(closed=True)
 class OutOfLineBitpacking:
-    """Values with their high bits cut off, as many for all; ``values`` tells how many are left."""
+    """Values without their high bits; ``values`` gives the remaining width, the same for all."""
 
     uncompressed_bits_per_value: int = uint(1)
     values: Encoding | None = one_of(3, _encodings)
@@ -128,7 +128,7 @@ class OutOfLineBitpacking:
 
 @message(closed=True)
 class InlineBitpacking:
-    """Values with their high bits cut off, as many for each chunk, which says how many are left."""
+    """Values without their high bits; each chunk states its own remaining width."""
 
     uncompressed_bits_per_value: int = uint(1)
     values: BufferCompression | None = child(2, lambda: BufferCompression)
@@ -136,7 +136,7 @@ class InlineBitpacking:
 
 @message(closed=True)
 class Fsst:
-    """Strings whose frequent pieces became one byte."""
+    """Strings whose frequent pieces are replaced by one byte."""
 
     symbol_table: bytes = data_field(1)
     values: Encoding | None = one_of(2, _encodings)
@@ -168,7 +168,7 @@ class ByteStreamSplit:
 
 @message(closed=True)
 class General:
-    """What another encoding gave, compressed."""
+    """The output of another encoding, compressed."""
 
     compression: BufferCompression | None = child(1, lambda: BufferCompression)
     values: Encoding | None = one_of(3, _encodings)
@@ -251,7 +251,7 @@ class AllNullLayout:
 
 @message(closed=True)
 class BlobLayout:
-    """A page of places in the file; see :mod:`pymosaic.pages.layouts.blob`."""
+    """A page of positions in the file; see :mod:`pymosaic.pages.layouts.blob`."""
 
     inner_layout: Layout | None = one_of(1, _layouts)
     layers: tuple[int, ...] = uints(2)
@@ -298,7 +298,7 @@ _LAYOUTS: Mapping[int, type] = {
 
 
 def parse_layout(content: bytes | memoryview) -> Layout:
-    """Read a ``PageLayout``.
+    """Parse a ``PageLayout``.
 
     Examples
     --------

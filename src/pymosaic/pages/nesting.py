@@ -1,4 +1,4 @@
-"""Columns of a page format are leaves; here they become nested Arrow arrays again.
+"""Nesting: rebuilding nested Arrow arrays from their leaves, which are the stored columns.
 
 A :class:`FieldNode` is a field with the structs and lists below it, down to its leaves. Each leaf
 alone gives an array in which every struct has one field; the leaves of a field are then merged, and
@@ -42,7 +42,7 @@ def is_list_like(data_type: pa.DataType) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FieldNode:
-    """A field and what is below it; a leaf has no children, whatever its type."""
+    """A field with its children; a leaf has none, whatever its type."""
 
     field: pa.Field
     children: tuple[FieldNode, ...]
@@ -50,7 +50,7 @@ class FieldNode:
 
 
 def build_node(field: pa.Field, is_leaf: Callable[[pa.Field], bool]) -> FieldNode:
-    """Look into a field; ``is_leaf`` tells which structs are stored as one column."""
+    """Build the tree of a field; ``is_leaf`` says which structs are stored as one column."""
     data_type = field.type
     inner: list[pa.Field] = []
     if not is_leaf(field):
@@ -71,7 +71,7 @@ def _entries(data_type: pa.DataType) -> pa.Field:
 
 @dataclass(frozen=True, slots=True)
 class LeafPath:
-    """The way to a leaf: the type of each layer, outermost first, the last that of the values.
+    """The path to a leaf: the type of each layer, outermost first, and last that of the values.
 
     Every struct on the way has only the field that leads on, and a map is a list of such structs.
     """
@@ -80,7 +80,7 @@ class LeafPath:
     field: pa.Field
 
     def check(self, shape: Shape) -> None:
-        """Raise unless a page's layers are those of this path."""
+        """Raise unless the layers of a page match this path."""
         if len(self.types) == len(shape.layers) == 1:
             return
         kinds = [is_list_like(data_type) for data_type in self.types[:-1]] + [False]
@@ -91,7 +91,7 @@ class LeafPath:
 
 
 def leaf_paths(node: FieldNode) -> list[LeafPath]:
-    """Paths to all leaves of a field, in the order of their columns."""
+    """Paths to all leaves of a field, in column order."""
     if not node.children:
         return [LeafPath((node.field.type,), node.field)]
     paths: list[LeafPath] = []
@@ -103,7 +103,7 @@ def leaf_paths(node: FieldNode) -> list[LeafPath]:
 
 
 def leaf_names(node: FieldNode, prefix: str = "") -> list[str]:
-    """Names of all leaves of a field, in the order of their columns, such as ``point.x``."""
+    """Names of all leaves of a field, such as ``point.x``, in column order."""
     name = f"{prefix}{node.field.name}"
     if not node.children:
         return [name]
@@ -111,7 +111,7 @@ def leaf_names(node: FieldNode, prefix: str = "") -> list[str]:
 
 
 def prune(node: FieldNode, wanted: Collection[int], first: int = 0) -> tuple[FieldNode, list[int]]:
-    """A field with only some of its leaves, and which those are.
+    """A field with only some of its leaves, and their numbers.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _around(data_type: pa.DataType, child: pa.Field) -> pa.DataType:
 def nest(
     path: LeafPath, layers: Sequence[LayerContent], block: Block | None, memory: Memory
 ) -> pa.Array:
-    """The array of one leaf, from what its layers and values hold."""
+    """The array of one leaf, from its layers and values."""
     innermost = layers[-1]
     array = block_to_array(
         block, path.types[-1], innermost.count, innermost.validity, innermost.null_count, memory
@@ -169,7 +169,7 @@ def nest(
 
 
 def merge(node: FieldNode, arrays: Sequence[pa.Array]) -> pa.Array:
-    """Bring the arrays of all leaves of a field together; they hold the same rows."""
+    """Merge the arrays of all leaves of a field, which have the same rows."""
     if not node.children:
         return arrays[0]
     data_type = node.field.type

@@ -15,11 +15,11 @@ wire  read as           fields
 2     length, bytes     :func:`text`, :func:`data`, :func:`child`, :func:`one_of`, repeated ones
 ===== ================= ========================================================
 
-Read: every length is held against what is left, varints against 64 bits, nesting against a cap.
-A field that a message does not know is an :class:`~pymosaic.errors.UnsupportedFeatureError` where
-the message is *closed* (it describes bytes, so nothing in it may be passed over), else skipped.
-Written: fields in rising order, defaults left out, repeated numbers packed: what protobuf's own
-writers give.
+Reading checks every length against the remaining bytes, varints against 64 bits, and nesting
+against a cap. An unknown field raises :class:`~pymosaic.errors.UnsupportedFeatureError` if the
+message is *closed* (it describes bytes, so nothing in it may be ignored), and is skipped otherwise.
+Writing emits fields in ascending order, omits defaults, and packs repeated numbers, like protobuf's
+own writers.
 """
 
 from __future__ import annotations
@@ -94,17 +94,17 @@ def _field(spec: _Spec, default: Any) -> Any:
 
 
 def uint(number: int) -> Any:
-    """uint32 or uint64; 0 where it is absent."""
+    """uint32 or uint64; 0 if absent."""
     return _field(_Spec(number, _Kind.UINT), 0)
 
 
 def optional_uint(number: int) -> Any:
-    """A number whose absence means something."""
+    """A number whose absence is meaningful."""
     return _field(_Spec(number, _Kind.UINT), None)
 
 
 def int32(number: int) -> Any:
-    """int32 (negative ones take ten bytes); 0 where it is absent."""
+    """int32 (negative ones take ten bytes); 0 if absent."""
     return _field(_Spec(number, _Kind.INT32), 0)
 
 

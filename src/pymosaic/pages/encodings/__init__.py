@@ -1,4 +1,4 @@
-"""The compressive encodings, one module each, and the one place that knows them all.
+"""The compressive encodings, one module each, and the table that lists them.
 
 An encoding has up to three forms: in the chunks of a mini-block page, as whole blocks (levels,
 dictionaries), and value by value in a full-zip page. Each module has a function for each form that
@@ -95,7 +95,7 @@ def _find(form: _Form, name: str, encoding: Encoding | None) -> Any:
 
 
 class TreeDecoder:
-    """Decodes trees of encodings; its memory is that of one page."""
+    """Decodes trees of encodings, within the memory budget of one page."""
 
     __slots__ = ("memory",)
 

@@ -15,7 +15,7 @@ __all__ = ["decode_chunks", "encode_chunks"]
 
 
 def decode_chunks(encoding: ByteStreamSplit, chunks: Chunks, decoder: Decoder) -> FixedBlock:
-    """Put the values of all chunks together again."""
+    """Reassemble the values of all chunks."""
     bits = flat_bits(encoding.values, "ByteStreamSplit")
     if bits not in (32, 64):
         raise UnsupportedFeatureError(f"values of {bits} bits", structure="ByteStreamSplit")
@@ -30,7 +30,7 @@ def decode_chunks(encoding: ByteStreamSplit, chunks: Chunks, decoder: Decoder) -
 
 
 def encode_chunks(block: FixedBlock) -> EncodedChunks:
-    """Take values apart, 4 KiB of them to a chunk."""
+    """Split values into byte streams, with 4 KiB of values per chunk."""
     width = block.bits // 8
     chunk_values = 4096 // width
     out = np.empty(len(block.data), np.uint8)

@@ -1,4 +1,4 @@
-"""What an encoding is given to decode the encodings inside it with."""
+"""The decoder that an encoding uses for the encodings inside it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Decoder(Protocol):
 
     @property
     def memory(self) -> Memory:
-        """Where arrays come from."""
+        """The memory budget for arrays."""
         ...
 
     def chunks(self, encoding: Encoding | None, chunks: Chunks) -> Block:
@@ -33,7 +33,7 @@ class Decoder(Protocol):
 
 
 def refuse_buffer_compression(compression: BufferCompression | None, structure: str) -> None:
-    """Buffers that are compressed by themselves are described, but no version writes them."""
+    """Refuse separately compressed buffers, which the format describes but no version writes."""
     if compression is not None and compression.scheme != 0:
         raise UnsupportedFeatureError("a compressed leaf buffer", structure=structure)
 
@@ -49,7 +49,7 @@ def flat_bits(encoding: Encoding | None, structure: str) -> int:
 
 
 def plain(block: Block, structure: str) -> FixedBlock:
-    """The block, which must hold values of fixed width in whole bytes."""
+    """Check that a block has values of fixed width in whole bytes."""
     if not isinstance(block, FixedBlock) or block.bits % 8:
         raise UnsupportedFeatureError("values are not whole bytes", structure=structure)
     return block

@@ -1,4 +1,4 @@
-"""What an encoding gives when it writes."""
+"""The output of encodings when writing."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = [
     "join",
 ]
 
-# What other writers keep to, and some readers rely on.
+# Other writers keep to this, and some readers rely on it.
 MAX_CHUNK_BYTES = 8186
 MAX_CHUNK_VALUES = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkBuffer:
-    """One buffer of every chunk, one behind the other, and how large each is."""
+    """One buffer of every chunk, back to back, with their sizes."""
 
     data: Bytes
     sizes: Integers
@@ -44,7 +44,7 @@ class EncodedChunks:
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of all buffers."""
+        """Total size of all buffers."""
         return sum(len(buffer.data) for buffer in self.buffers)
 
 
@@ -65,7 +65,7 @@ def fitting_count(bits_per_value: int, extra_bits: int = 0) -> int:
 
 
 def even_counts(total: int, chunk_values: int) -> Integers:
-    """So many values in each chunk, and in the last what is left."""
+    """The number of values in each chunk, with the rest in the last."""
     chunks = -(-total // chunk_values)
     counts = np.full(chunks, chunk_values, np.int64)
     if chunks:

@@ -17,7 +17,7 @@ from pymosaic.pages.messages import Flat
 
 __all__ = ["decode_chunks", "decode_values", "encode_block", "encode_chunks", "encode_values"]
 
-# A fixed-size list of a million doubles; more is no width but damage.
+# A fixed-size list of a million doubles; anything wider is damage.
 _MAX_BITS = 1 << 32
 
 
@@ -32,7 +32,7 @@ def _checked_bits(encoding: Flat) -> int:
 
 
 def decode_chunks(encoding: Flat, chunks: Chunks, decoder: Decoder) -> FixedBlock:
-    """Put the values of all chunks one behind the other; without a copy where there is one."""
+    """Concatenate the values of all chunks; without a copy if there is only one."""
     bits = _checked_bits(encoding)
     corrupt_unless(chunks.num_buffers == 1, f"{chunks.num_buffers} buffers for Flat", "chunk")
     count = chunks.total
@@ -64,7 +64,7 @@ def decode_values(encoding: Flat, block: Block, decoder: Decoder) -> Block:
 
 
 def encode_chunks(block: FixedBlock) -> EncodedChunks:
-    """Cut values into chunks, without a copy."""
+    """Split values into chunks, without a copy."""
     counts = even_counts(block.count, fitting_count(block.bits))
     sizes = (counts * block.bits + 7) // 8
     return EncodedChunks(Flat(bits_per_value=block.bits), counts, (ChunkBuffer(block.data, sizes),))

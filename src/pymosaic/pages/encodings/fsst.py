@@ -1,6 +1,6 @@
-"""FSST: strings whose frequent pieces of up to 8 bytes became one byte.
+"""FSST: strings whose frequent pieces of up to 8 bytes are replaced by one byte.
 
-The symbol table stands in the description, always 2,312 bytes:
+The symbol table is in the description, and always has 2,312 bytes:
 
 ====== ===== ====================================================================
 offset bytes what
@@ -55,7 +55,7 @@ _MAX_OFFSET = (1 << 31) - 1
 _SAMPLE_BYTES = 16 << 10
 _SAMPLE_PIECE = 512
 _MAX_SYMBOLS = 255
-# What encoders would read of a table; decoders do not look at it.
+# For encoders that read a table; decoders ignore it.
 _SUFFIX_LIMIT = 0
 
 
@@ -107,7 +107,7 @@ def expand_values(encoding: Fsst, block: Block, decoder: Decoder) -> VariableBlo
         offsets,
         out,
     )
-    # Gives back what was not needed: the room is for the worst case.
+    # Releases unused memory: the allocation is for the worst case.
     out.resize(size, refcheck=False)
     if block.offsets.dtype == np.int32 and wide:
         if size > _MAX_OFFSET:

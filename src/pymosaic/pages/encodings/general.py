@@ -1,4 +1,4 @@
-"""General: what another encoding gave, compressed.
+"""General: the output of another encoding, compressed.
 
 ==================== ===========================================================
 mini-block chunk     the first buffer of each chunk
@@ -171,7 +171,7 @@ class Compressor:
         self.description = BufferCompression(scheme=int(scheme), level=level)
 
     def compress(self, content: Any) -> bytes:
-        """Plain size, then what the scheme gives."""
+        """The plain size, then the compressed bytes."""
         if self._scheme is Compression.ZSTD:
             return len(content).to_bytes(8, "little") + self._zstd.compress(content)
         size = len(content).to_bytes(4, "little")

@@ -35,13 +35,13 @@ def _split(encoding: PackedStruct, block: Block, decoder: Decoder) -> StructBloc
 
 
 def decode_chunks(encoding: PackedStruct, chunks: Chunks, decoder: Decoder) -> StructBlock:
-    """Take the rows of all chunks apart."""
+    """Split the rows of all chunks into fields."""
     corrupt_unless(chunks.num_buffers == 1, "more than one buffer", "PackedStruct")
     return _split(encoding, decoder.chunks(encoding.values, chunks), decoder)
 
 
 def decode_values(encoding: PackedStruct, block: Block, decoder: Decoder) -> StructBlock:
-    """Take rows apart."""
+    """Split rows into fields."""
     return _split(encoding, decoder.values(encoding.values, block), decoder)
 
 
@@ -57,7 +57,7 @@ def _join(block: StructBlock) -> tuple[PackedStruct, FixedBlock]:
 
 
 def encode_chunks(block: StructBlock) -> EncodedChunks:
-    """Put the fields of each row together and cut the rows into chunks."""
+    """Join the fields of each row, and split the rows into chunks."""
     encoding, rows = _join(block)
     encoded = flat.encode_chunks(rows)
     return EncodedChunks(encoding, encoded.counts, encoded.buffers)

@@ -58,7 +58,7 @@ def offset_bits(encoding: Variable) -> int:
 
 
 def decode_chunks(encoding: Variable, chunks: Chunks, decoder: Decoder) -> VariableBlock:
-    """Put the values of all chunks one behind the other."""
+    """Concatenate the values of all chunks."""
     bits = offset_bits(encoding)
     corrupt_unless(chunks.num_buffers == 1, f"{chunks.num_buffers} buffers for Variable", "chunk")
     starts, counts = chunks.starts[0], chunks.counts

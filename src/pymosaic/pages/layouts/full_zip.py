@@ -1,4 +1,4 @@
-"""FullZipLayout: each item with its levels and bytes in one place, for values of some size.
+"""FullZipLayout: levels and bytes of each item in one place, for large values.
 
 ======= ==================================================================================
 buffer  what
@@ -9,7 +9,7 @@ buffer  what
         bytes each
 ======= ==================================================================================
 
-A row is thus read with one range, or two where it has to be looked up.
+So a row is read with one range, or two if its position has to be looked up.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ __all__ = ["control_width", "read", "write"]
 
 _ITEMS, _INDEX = 0, 1
 _MAX_BITS = 1 << 32
-# Of more than every fourth row, the page is read as a whole: ranges cost time as well.
+# If more than every fourth row is wanted, the page is read whole: ranges cost time too.
 _MANY_ROWS = 4
 
 
 def control_width(bits: int) -> int:
-    """Bytes of a control word with so many bits of levels."""
+    """Size of a control word for a number of level bits."""
     return 0 if bits == 0 else 1 if bits <= 8 else 2 if bits <= 16 else 4
 
 
@@ -73,7 +73,7 @@ def _check(layout: FullZipLayout, shape: Shape, num_rows: int) -> None:
 
 
 def read(layout: FullZipLayout, page: PageInput, decoder: TreeDecoder) -> Steps[Items]:
-    """Read the wanted rows, or the first buffer as a whole."""
+    """Read the wanted rows, or the whole first buffer."""
     shape = shape_of(layout.layers)
     _check(layout, shape, page.num_rows)
     rows = page.rows
@@ -190,7 +190,7 @@ def _unzip(
         )
         block = VariableBlock(offsets[: num_values + 1], values[:size])
         if isinstance(layout.value_compression, VariablePackedStruct):
-            # Their decoder takes a row without bytes for a null.
+            # pylance's decoder takes a row without bytes for a null.
             visible = definition[:num_items] if layout.bits_def else np.zeros(num_items, np.uint16)
             is_valid = visible[visible <= shape.max_visible_def] == 0
             corrupt_unless(
@@ -210,7 +210,7 @@ def write(
     encoding: Encoding,
     block: FixedBlock | VariableBlock,
 ) -> tuple[FullZipLayout, list[Bytes]]:
-    """Zip levels and values, which were encoded one by one."""
+    """Interleave levels and values, which were encoded one by one."""
     shape = shape_of(layers)
     bits_rep, bits_def = shape.max_rep.bit_length(), shape.max_def.bit_length()
     word = control_width(bits_rep + bits_def)
@@ -248,7 +248,7 @@ def write(
 
 
 def _index(starts: Integers) -> Bytes:
-    """Starts of rows in as few bytes as the last one needs."""
+    """Start positions of rows, with the width that the last one needs."""
     last = int(starts[-1])
     width = next(width for width in (1, 2, 4, 8) if last < 1 << (8 * width))
     return starts.astype(f"<u{width}").view(np.uint8)

@@ -63,7 +63,7 @@ _PADDING_BYTES = bytes([_PADDING]) * 8
 
 
 def read(layout: MiniBlockLayout, page: PageInput, decoder: TreeDecoder) -> Steps[Items]:
-    """Read a page as a whole, for which no index is needed, though it must be one we know."""
+    """Read a whole page, for which no index is needed, though it must be a supported one."""
     if shape_of(layout.layers).max_rep:
         check_index_depth(layout)
     wanted = [page.whole(_WORDS), page.whole(CHUNKS_BUFFER)]
@@ -77,16 +77,16 @@ def read(layout: MiniBlockLayout, page: PageInput, decoder: TreeDecoder) -> Step
 
 
 def are_alike(first: MiniBlockLayout, other: MiniBlockLayout) -> bool:
-    """Whether pages can be taken from together: they differ in the number of items at most."""
+    """Whether pages can be read together: they differ at most in the number of items."""
     return first.dictionary is None and replace(other, num_items=first.num_items) == first
 
 
 def take(
     layouts: Sequence[MiniBlockLayout], pages: Sequence[PageInput], decoder: TreeDecoder
 ) -> Steps[Items]:
-    """Read rows of pages that are alike: the words and indices first, then the chunks.
+    """Read rows of similar pages: first the words and indices, then the chunks.
 
-    Every page has rows to take. In ranges, the buffers of the pages are numbered through.
+    Every page has wanted rows. In ranges, the buffers of all pages are numbered consecutively.
     """
     layout = layouts[0]
     num_buffers = [len(page.buffer_sizes) for page in pages]
@@ -129,7 +129,7 @@ def take(
     part = replace(index, starts=np.cumsum(sizes) - sizes, sizes=sizes, counts=index.counts[chunks])
     encoding = layout.value_compression
     if isinstance(encoding, Fsst) and not layout.rep_compression:
-        # Strings are expanded one by one, so only those that are wanted need be.
+        # Strings are expanded one by one, so only the wanted ones are.
         layout = replace(layout, value_compression=encoding.values)
     items = _decode(layout, bytes_of(b"".join(pieces)), part, selection.is_cut, decoder)
     items = _pick(items, selection.rows, decoder)
@@ -141,7 +141,7 @@ def take(
 
 
 def _pick(items: Items, rows: Integers, decoder: TreeDecoder) -> Items:
-    """Keep only rows, where they are single numbers or strings; else say where they are."""
+    """Keep only the wanted rows of single numbers or strings; otherwise return their positions."""
     block, definition = items.values, items.levels.definition
     if items.levels.repetition is not None or not isinstance(block, FixedBlock | VariableBlock):
         return replace(items, rows=rows)
@@ -170,7 +170,7 @@ def _pick(items: Items, rows: Integers, decoder: TreeDecoder) -> Items:
 def _look_up(
     layout: MiniBlockLayout, items: Items, content: memoryview, decoder: TreeDecoder
 ) -> Items:
-    """Replace indices by the dictionary's items, if there is one."""
+    """Replace indices by dictionary items, if there is a dictionary."""
     if layout.dictionary is None:
         return items
     block = Chunks.single(bytes_of(content), layout.num_dictionary_items)
@@ -223,7 +223,7 @@ def _decode(
     repetition = level_buffer(layout.rep_compression, 0) if has_rep else None
     definition = level_buffer(layout.def_compression, num_level_buffers - 1) if has_def else None
     if repetition is not None and is_cut.any():
-        # What is left of a row that began in a chunk that was not read counts as a row.
+        # The rest of a row that started in an unread chunk counts as a row.
         first_items = np.cumsum(num_levels) - num_levels
         repetition = repetition.copy()
         first = first_items[is_cut & (num_levels > 0)]
@@ -241,7 +241,7 @@ def write(
     dictionary: EncodedBlock | None = None,
     num_dictionary_items: int = 0,
 ) -> tuple[MiniBlockLayout, list[Bytes]] | None:
-    """Put levels and encoded values into chunks; None where a chunk would be too large."""
+    """Put levels and encoded values into chunks; None if a chunk would be too large."""
     shape = shape_of(layers)
     num_items = _items_per_chunk(levels, shape, encoded.counts)
     parts: list[EncodedChunks] = []
@@ -282,7 +282,7 @@ def write(
 
 
 def _items_per_chunk(levels: Levels, shape: Shape, counts: Integers) -> Integers:
-    """Items that go with the values of each chunk; those without a value go with the next one."""
+    """The items of each chunk's values; items without a value belong to the next chunk."""
     if levels.repetition is None:
         return counts
     total = len(levels.repetition)
@@ -295,7 +295,7 @@ def _items_per_chunk(levels: Levels, shape: Shape, counts: Integers) -> Integers
 
 
 def _join_chunks(num_levels: Integers, buffers: list[ChunkBuffer]) -> tuple[Integers, Bytes] | None:
-    """Header and buffers of each chunk, padded; None where a size does not fit its field."""
+    """Header and buffers of each chunk, padded; None if a size does not fit its field."""
     if len(num_levels) == 1:
         return _join_chunk(int(num_levels[0]), buffers)
     header = _padded(np.int64(2 + 2 * len(buffers)))
@@ -316,7 +316,7 @@ def _join_chunks(num_levels: Integers, buffers: list[ChunkBuffer]) -> tuple[Inte
 
 
 def _join_chunk(num_levels: int, buffers: list[ChunkBuffer]) -> tuple[Integers, Bytes] | None:
-    """The same for one chunk, as most pages of wide tables have."""
+    """The same for a single chunk, as in most pages of wide tables."""
     sizes = [int(buffer.sizes[0]) for buffer in buffers]
     if max(num_levels, *sizes, 0) > _MAX_U16:
         return None

@@ -1,7 +1,7 @@
-"""What the layouts share: how they ask for bytes, and what they give.
+"""The interface of layouts: how they request bytes, and what they return.
 
-A layout reads without doing I/O: it is a generator that yields the ranges it wants next, gets their
-bytes sent, and returns :class:`Items`. Whoever drives many of them can fetch for all at once.
+A layout reads without doing I/O: it is a generator that yields the ranges it needs next, is sent
+their bytes, and returns :class:`Items`. A caller that runs many of them can fetch for all at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["FILE", "Items", "PageInput", "Range", "Steps", "check_rows"]
 
 _Result = TypeVar("_Result")
 
-# Buffer number, offset in it, length. Blobs lie outside of the page's buffers.
+# Buffer number, offset in it, length. Blobs are outside of the page's buffers.
 Range: TypeAlias = tuple[int, int, int]
 FILE = -1
 Steps: TypeAlias = Generator[list[Range], list[memoryview], _Result]
@@ -35,7 +35,7 @@ class PageInput:
     rows: Integers | None = None
 
     def whole(self, buffer: int) -> Range:
-        """All of a buffer."""
+        """The range of a whole buffer."""
         if buffer >= len(self.buffer_sizes):
             raise CorruptFileError(
                 f"buffer {buffer} is needed, but the page has {len(self.buffer_sizes)}",
@@ -46,18 +46,18 @@ class PageInput:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """What was read.
+    """The items read.
 
     Parameters
     ----------
     levels : Levels
-        Those of all items that were read.
+        Levels of all items read.
     num_items : int
-        How many items that is; counts where there are no levels.
+        Number of items, used if there are no levels.
     values : Block or None
-        The visible ones; None where all are null.
+        The visible items; None if all are null.
     rows : array of int64 or None
-        Where the wanted rows are among those read; None where they are the ones read.
+        Positions of the wanted rows among those read; None if they are the same.
     """
 
     levels: Levels
@@ -67,7 +67,7 @@ class Items:
 
 
 def check_rows(items: Items, shape: Shape, num_rows: int) -> None:
-    """Raise unless the items of a whole page make its rows, whichever of them are wanted."""
+    """Raise unless the items of a whole page form its rows, whichever of them are wanted."""
     found = items.num_items
     if items.levels.repetition is not None:
         found = int(np.count_nonzero(items.levels.repetition == shape.max_rep))
