@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -104,3 +105,14 @@ def test_no_imports_run_in_a_circle() -> None:
 def test_layers_are_read_as_they_are_meant() -> None:
     page = "| layer | knows |\n|---|---|\n| `errors`, `limits` | x |\n| `format/` | `no` |\n\n"
     assert read_layers(page) == [["errors", "limits"], ["format"]]
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    found = Counter(
+        name
+        for path in MODULES.values()
+        for name in re.findall(
+            r"^(?:cdef )?class ([A-Z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE
+        )
+    )
+    assert [name for name, count in found.items() if count > 1] == []

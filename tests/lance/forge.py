@@ -6,12 +6,12 @@ import struct
 from collections.abc import Sequence
 
 from pymosaic.lance.container import (
-    ColumnMetadata,
+    ColumnMessage,
     DirectEncoding,
-    Encoding,
-    Field,
+    EncodingMessage,
+    FieldMessage,
     FileDescriptor,
-    Footer,
+    LanceFooter,
     Page,
     Schema,
     TypedMessage,
@@ -24,7 +24,7 @@ ALIGNMENT = 64
 
 
 def forge_file(
-    logical_type: str | Sequence[Field],
+    logical_type: str | Sequence[FieldMessage],
     num_rows: int,
     layout: Layout,
     buffers: Sequence[bytes] = (),
@@ -33,7 +33,7 @@ def forge_file(
     """One column ``c`` of one page; a list of fields where one logical type is not enough."""
     fields = logical_type
     if isinstance(fields, str):
-        fields = [Field(name="c", id=0, parent_id=-1, logical_type=fields, nullable=True)]
+        fields = [FieldMessage(name="c", id=0, parent_id=-1, logical_type=fields, nullable=True)]
     out = bytearray()
     offsets = []
     for buffer in buffers:
@@ -44,14 +44,14 @@ def forge_file(
         buffer_offsets=tuple(offsets),
         buffer_sizes=tuple(len(buffer) for buffer in buffers),
         length=num_rows,
-        encoding=Encoding(direct=DirectEncoding(encoding=emit(typed))),
+        encoding=EncodingMessage(direct=DirectEncoding(encoding=emit(typed))),
     )
     descriptor = emit(FileDescriptor(schema=Schema(fields=tuple(fields)), length=num_rows))
-    metadata = emit(ColumnMetadata(pages=(page,)))
+    metadata = emit(ColumnMessage(pages=(page,)))
     descriptor_at = len(out)
     metadata_at = descriptor_at + len(descriptor)
     tables_at = metadata_at + len(metadata)
     out += descriptor + metadata
     out += struct.pack("<QQQQ", metadata_at, len(metadata), descriptor_at, len(descriptor))
-    out += emit_footer(Footer(metadata_at, tables_at, tables_at + 16, 1, 1, version))
+    out += emit_footer(LanceFooter(metadata_at, tables_at, tables_at + 16, 1, 1, version))
     return bytes(out)

@@ -13,11 +13,11 @@ import pytest
 
 import pymosaic
 from pymosaic.lance import LanceFile, write_table
-from pymosaic.lance.container import Field
+from pymosaic.lance.container import FieldMessage
 from pymosaic.pages.messages import (
     AllNullLayout,
     BufferCompression,
-    Compression,
+    CompressionScheme,
     FieldEncoding,
     Flat,
     FullZipLayout,
@@ -188,14 +188,14 @@ def test_a_packed_row_without_bytes_must_be_null() -> None:
         layers=(Layer.NULLABLE_ITEM,),
     )
     fields = [
-        Field(
+        FieldMessage(
             name="c",
             parent_id=-1,
             logical_type="struct",
             nullable=True,
             metadata=(("packed", b"true"),),
         ),
-        Field(name="a", id=1, logical_type="int8", nullable=True),
+        FieldMessage(name="a", id=1, logical_type="int8", nullable=True),
     ]
     row = b"\0\1\0\0\0\7"
     good = LanceFile(forge_file(fields, 2, layout, [row + b"\1", bytes([0, 6, 7])], "2.2"))
@@ -248,7 +248,7 @@ def test_a_dictionary_of_more_items_than_can_be_counted_is_refused(count: int) -
 
 def test_compressed_values_without_an_encoding_are_called_so() -> None:
     layout = MiniBlockLayout(
-        value_compression=General(compression=BufferCompression(scheme=Compression.ZSTD)),
+        value_compression=General(compression=BufferCompression(scheme=CompressionScheme.ZSTD)),
         layers=(Layer.ALL_VALID_ITEM,),
         num_buffers=1,
         num_items=2,
@@ -317,8 +317,8 @@ def test_a_repetition_index_of_another_depth_is_refused_however_it_is_read(depth
         )
     assert isinstance(page.layout, MiniBlockLayout)
     fields = [
-        Field(name="c", parent_id=-1, logical_type="list", nullable=True),
-        Field(name="item", id=1, logical_type="int64", nullable=True),
+        FieldMessage(name="c", parent_id=-1, logical_type="list", nullable=True),
+        FieldMessage(name="item", id=1, logical_type="int64", nullable=True),
     ]
     contents = [bytes(buffer) for buffer in buffers]
     assert LanceFile(forge_file(fields, 2, page.layout, contents)).read().equals(table)
@@ -330,8 +330,8 @@ def test_a_repetition_index_of_another_depth_is_refused_however_it_is_read(depth
 def test_rows_of_a_constant_page_are_counted_also_when_some_are_taken() -> None:
     layout = AllNullLayout(layers=(Layer.NULLABLE_ITEM, Layer.NULLABLE_LIST))
     fields = [
-        Field(name="c", parent_id=-1, logical_type="list", nullable=True),
-        Field(name="item", id=1, logical_type="int64", nullable=True),
+        FieldMessage(name="c", parent_id=-1, logical_type="list", nullable=True),
+        FieldMessage(name="item", id=1, logical_type="int64", nullable=True),
     ]
     levels = [struct.pack("<2H", 1, 1), struct.pack("<2H", 2, 2)]
     assert LanceFile(forge_file(fields, 2, layout, levels)).take([1])["c"].to_pylist() == [None]

@@ -30,9 +30,9 @@ from pymosaic.pages.encodings import (
     variable_packed_struct,
 )
 from pymosaic.pages.encodings.encoded import EncodedChunks
-from pymosaic.pages.encodings.general import Compressor, decompress
+from pymosaic.pages.encodings.general import GeneralCompressor, decompress
 from pymosaic.pages.flatten import array_to_block
-from pymosaic.pages.messages import Compression, Constant, Dictionary, Encoding, Flat
+from pymosaic.pages.messages import CompressionScheme, Constant, Dictionary, Encoding, Flat
 
 COUNTS = (1, 2, 3, 1023, 1024, 1025, 5000)
 
@@ -213,9 +213,9 @@ def test_an_inactive_symbol_table_leaves_values_as_they_are() -> None:
     assert result.data.tobytes() == b"abc"
 
 
-@pytest.mark.parametrize("scheme", [Compression.ZSTD, Compression.LZ4])
-def test_general_compression_survives_in_every_form(scheme: Compression) -> None:
-    compressor = Compressor(scheme)
+@pytest.mark.parametrize("scheme", [CompressionScheme.ZSTD, CompressionScheme.LZ4])
+def test_general_compression_survives_in_every_form(scheme: CompressionScheme) -> None:
+    compressor = GeneralCompressor(scheme)
     numbers = fixed(np.arange(5000) % 7)
     result = decoded(compressor.chunks(flat.encode_chunks(numbers)))
     assert isinstance(result, FixedBlock)
@@ -236,7 +236,7 @@ def test_general_compression_survives_in_every_form(scheme: Compression) -> None
 
 def test_runs_and_general_compression_survive_together() -> None:
     numbers = fixed(np.repeat(np.arange(300), 20))
-    encoded = Compressor(Compression.ZSTD).chunks(run_length.encode_chunks(numbers))
+    encoded = GeneralCompressor(CompressionScheme.ZSTD).chunks(run_length.encode_chunks(numbers))
     assert len(encoded.buffers) == 2
     result = decoded(encoded)
     assert isinstance(result, FixedBlock)
@@ -319,7 +319,7 @@ def test_an_encoding_that_is_missing_is_refused() -> None:
 @pytest.mark.parametrize("size", [1, 2, 100, 5000])
 def test_a_block_of_lz4_has_all_the_bytes_that_it_claims(size: int) -> None:
     """What is missing would be memory as it was left by others."""
-    compressor = Compressor(Compression.LZ4)
+    compressor = GeneralCompressor(CompressionScheme.LZ4)
     encoding = compressor.describe(Flat(bits_per_value=8))
     content = bytes(index % 7 for index in range(size))
     block = compressor.compress(content)

@@ -12,7 +12,7 @@ import pytest
 from pymosaic.errors import MosaicError
 from pymosaic.lance.container import (
     FOOTER_BYTES,
-    ColumnMetadata,
+    ColumnMessage,
     FileDescriptorContent,
     Schema,
     parse_footer,
@@ -69,7 +69,7 @@ def fields_of_message(content: bytes) -> Any:
 
 def pages_of_message(content: bytes) -> Any:
     rows = []
-    for page in parse(ColumnMetadata, content).pages:
+    for page in parse(ColumnMessage, content).pages:
         direct = None if page.encoding is None else page.encoding.direct
         rows.append(
             (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pymosaic.errors import CorruptFileError, UnsupportedFeatureError
-from pymosaic.lance.container import ColumnMetadata, Field, Page, Schema
+from pymosaic.lance.container import ColumnMessage, FieldMessage, Page, Schema
 from pymosaic.pages.messages import (
     AllNullLayout,
     BlobLayout,
@@ -83,10 +83,10 @@ def test_bytes_are_those_of_the_lance_writer() -> None:
 
 
 def test_the_bytes_of_a_field_with_a_negative_parent() -> None:
-    field = Field(name="a", parent_id=-1, logical_type="int64", nullable=True, encoding=1)
+    field = FieldMessage(name="a", parent_id=-1, logical_type="int64", nullable=True, encoding=1)
     content = bytes.fromhex("12016120ffffffffffffffffff012a05696e74363430013801")
     assert emit(field) == content
-    assert parse(Field, content) == field
+    assert parse(FieldMessage, content) == field
 
 
 def test_repeated_numbers_are_read_packed_and_one_by_one() -> None:
@@ -104,7 +104,7 @@ def test_a_closed_message_refuses_fields_it_does_not_know_and_an_open_one_skips_
     unknown = bytes([15 << 3, 1])
     with pytest.raises(UnsupportedFeatureError, match="field 15"):
         parse(Flat, emit(FLAT) + unknown)
-    assert parse(ColumnMetadata, unknown) == ColumnMetadata()
+    assert parse(ColumnMessage, unknown) == ColumnMessage()
 
 
 def test_an_encoding_of_a_later_version_is_refused_by_its_number() -> None:
@@ -134,9 +134,9 @@ def test_malformed_messages_are_refused_with_the_reason(content: bytes, reason: 
 
 def test_text_must_be_utf_8_and_int32_must_fit() -> None:
     with pytest.raises(CorruptFileError, match="UTF-8"):
-        parse(Field, b"\x12\x01\xff")
+        parse(FieldMessage, b"\x12\x01\xff")
     with pytest.raises(CorruptFileError, match="int32"):
-        parse(Field, b"\x18\xff\xff\xff\xff\xff\x01")
+        parse(FieldMessage, b"\x18\xff\xff\xff\xff\xff\x01")
 
 
 def test_nesting_is_bounded() -> None:

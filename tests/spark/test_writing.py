@@ -184,12 +184,12 @@ def test_abort_after_a_half_done_publication_undoes_it(spark, base):
     from pyspark.sql.types import LongType, StructField, StructType
 
     from pymosaic.spark.options import SourceOptions
-    from pymosaic.spark.writing import MosaicWriter, WrittenFiles
+    from pymosaic.spark.writing import DatasetWriter, WrittenFiles
 
     pymosaic.spark.write(spark.range(2), base)
     before = data_files(base)
     options = SourceOptions.parse({"path": str(base)})
-    writer = MosaicWriter(options, StructType([StructField("id", LongType())]), False)
+    writer = DatasetWriter(options, StructType([StructField("id", LongType())]), False)
     job = writer._job
     assert isinstance(job, WriteJob)
     import pyarrow as pa
@@ -210,10 +210,10 @@ def test_abort_after_a_half_done_publication_undoes_it(spark, base):
 DYING_DRIVER = """
 import os, signal, sys
 from pymosaic.spark.options import SourceOptions
-from pymosaic.spark.writing import MosaicWriter
+from pymosaic.spark.writing import DatasetWriter
 from pyspark.sql.types import LongType, StructField, StructType
 import pyarrow as pa, pymosaic
-writer = MosaicWriter(
+writer = DatasetWriter(
     SourceOptions.parse({"path": sys.argv[1]}), StructType([StructField("id", LongType())]), True
 )
 file = writer._job.file("", 0, 0)

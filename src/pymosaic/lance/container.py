@@ -46,14 +46,14 @@ from pymosaic.pages.protobuf import (
 __all__ = [
     "FOOTER_BYTES",
     "MAGIC",
-    "ColumnMetadata",
+    "ColumnMessage",
     "DirectEncoding",
-    "Encoding",
-    "Field",
+    "EncodingMessage",
+    "FieldMessage",
     "FileDescriptor",
     "FileDescriptorContent",
-    "Footer",
     "IndirectEncoding",
+    "LanceFooter",
     "Page",
     "Schema",
     "TypedMessage",
@@ -70,7 +70,7 @@ _NUMBERS = {"2.1": (2, 1), "2.2": (2, 2)}
 
 
 @dataclass(frozen=True, slots=True)
-class Footer:
+class LanceFooter:
     """The footer: positions of everything else."""
 
     column_metadata_start: int
@@ -81,7 +81,7 @@ class Footer:
     version: str
 
 
-def parse_footer(content: bytes | memoryview, file_size: int) -> Footer:
+def parse_footer(content: bytes | memoryview, file_size: int) -> LanceFooter:
     """Parse the footer; checks that its tables are inside the file, before the footer."""
     if len(content) != FOOTER_BYTES:
         raise CorruptFileError(
@@ -110,10 +110,10 @@ def parse_footer(content: bytes | memoryview, file_size: int) -> Footer:
             )
     if start > columns:
         raise CorruptFileError("column metadata after its table", structure="footer")
-    return Footer(start, columns, buffers, num_buffers, num_columns, version)
+    return LanceFooter(start, columns, buffers, num_buffers, num_columns, version)
 
 
-def emit_footer(footer: Footer) -> bytes:
+def emit_footer(footer: LanceFooter) -> bytes:
     """Write a footer."""
     major, minor = _NUMBERS[footer.version]
     return _FOOTER.pack(
@@ -129,7 +129,7 @@ def emit_footer(footer: Footer) -> bytes:
 
 
 @message(closed=False)
-class Field:
+class FieldMessage:
     """One node of the schema, in depth-first order; ``parent_id`` is -1 at the top."""
 
     type: int = uint(1)
@@ -147,7 +147,7 @@ class Field:
 class Schema:
     """All nodes of the schema."""
 
-    fields: tuple[Field, ...] = children(1, lambda: Field)
+    fields: tuple[FieldMessage, ...] = children(1, lambda: FieldMessage)
     metadata: tuple[tuple[str, bytes], ...] = text_map(5)
 
 
@@ -191,7 +191,7 @@ class IndirectEncoding:
 
 
 @message(closed=False)
-class Encoding:
+class EncodingMessage:
     """The location of the description of a page or column."""
 
     indirect: IndirectEncoding | None = child(1, lambda: IndirectEncoding)
@@ -205,15 +205,15 @@ class Page:
     buffer_offsets: tuple[int, ...] = uints(1)
     buffer_sizes: tuple[int, ...] = uints(2)
     length: int = uint(3)
-    encoding: Encoding | None = child(4, lambda: Encoding)
+    encoding: EncodingMessage | None = child(4, lambda: EncodingMessage)
     priority: int = uint(5)
 
 
 @message(closed=False)
-class ColumnMetadata:
+class ColumnMessage:
     """One column: its pages."""
 
-    encoding: Encoding | None = child(1, lambda: Encoding)
+    encoding: EncodingMessage | None = child(1, lambda: EncodingMessage)
     pages: tuple[Page, ...] = children(2, lambda: Page)
     buffer_offsets: tuple[int, ...] = uints(3)
     buffer_sizes: tuple[int, ...] = uints(4)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
-from pymosaic.lance.container import Field
+from pymosaic.lance.container import FieldMessage
 from pymosaic.lance.schema import scalar_type
 from pymosaic.limits import Limits
 from pymosaic.pages.blocks import Integers, bytes_of
@@ -125,7 +125,7 @@ class FileSchema:
         metadata = None
         if flags & _HAS_METADATA:
             start, end = self._places[place].tolist()
-            pairs = parse(Field, self._content[start:end]).metadata
+            pairs = parse(FieldMessage, self._content[start:end]).metadata
             metadata = {key.encode(): value for key, value in pairs}
         nullable = bool(flags & _NULLABLE) or pa.types.is_null(data_type)
         return pa.field(self._names[place], data_type, nullable, metadata)

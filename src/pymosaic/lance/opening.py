@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pymosaic.errors import CorruptFileError, LimitExceededError
 from pymosaic.io import Source
 from pymosaic.lance.columns import ColumnPages, parse_column
-from pymosaic.lance.container import FOOTER_BYTES, FileDescriptorContent, Footer, parse_footer
+from pymosaic.lance.container import FOOTER_BYTES, FileDescriptorContent, LanceFooter, parse_footer
 from pymosaic.lance.file_schema import FileSchema
 from pymosaic.lance.schema import is_single_column
 from pymosaic.limits import Limits
@@ -41,7 +41,7 @@ class FieldColumns:
 class FileParts:
     """The metadata of an open file; fields and column metadata are parsed on demand."""
 
-    footer: Footer
+    footer: LanceFooter
     schema: FileSchema
     num_rows: int
     limits: Limits
@@ -86,7 +86,7 @@ class _TailReader:
     def file_size(self) -> int:
         return self._source.size
 
-    def footer(self) -> Footer:
+    def footer(self) -> LanceFooter:
         return parse_footer(self._tail[-FOOTER_BYTES:], self._source.size)
 
     def read(self, position: int, size: int, structure: str) -> bytes | memoryview:

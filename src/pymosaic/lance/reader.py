@@ -21,7 +21,7 @@ from pymosaic.errors import ColumnNotFoundError, InvalidOptionError, located
 from pymosaic.io import SourceLike, open_source
 from pymosaic.lance.columns import LancePage
 from pymosaic.lance.opening import FieldColumns, FileParts, open_parts
-from pymosaic.lance.readings import (
+from pymosaic.lance.page_reading import (
     LeafCursor,
     Reading,
     concatenate,

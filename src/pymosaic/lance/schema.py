@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from pymosaic.arrow.types import fixed_bits
 from pymosaic.errors import CorruptFileError, UnsupportedFeatureError
-from pymosaic.lance.container import Field, Schema
+from pymosaic.lance.container import FieldMessage, Schema
 
 __all__ = ["BLOB_KEY", "PACKED_KEY", "is_single_column", "scalar_type", "schema_to_fields"]
 
@@ -181,7 +181,7 @@ def _no_type(name: str, data_type: pa.DataType) -> UnsupportedFeatureError:
 
 def schema_to_fields(schema: pa.Schema) -> Schema:
     """Build the Lance schema."""
-    fields: list[Field] = []
+    fields: list[FieldMessage] = []
     for field in schema:
         _append(fields, field, -1)
     return Schema(fields=tuple(fields), metadata=_pairs(schema.metadata))
@@ -191,7 +191,7 @@ def _pairs(metadata: dict[bytes, bytes] | None) -> tuple[tuple[str, bytes], ...]
     return tuple((key.decode(), value) for key, value in (metadata or {}).items())
 
 
-def _append(fields: list[Field], field: pa.Field, parent: int) -> None:
+def _append(fields: list[FieldMessage], field: pa.Field, parent: int) -> None:
     data_type = field.type
     logical_type = _logical_type(field.name, data_type)
     own = len(fields)
@@ -203,7 +203,7 @@ def _append(fields: list[Field], field: pa.Field, parent: int) -> None:
     else:
         hint = _DICTIONARY if types.is_dictionary(data_type) else _PLAIN
     fields.append(
-        Field(
+        FieldMessage(
             name=field.name,
             id=own,
             parent_id=parent,

@@ -18,18 +18,18 @@ import pyarrow as pa
 from pymosaic.errors import InvalidDataError, InvalidOptionError
 from pymosaic.io import Sink, SinkLike, open_sink
 from pymosaic.lance.container import (
-    ColumnMetadata,
+    ColumnMessage,
     DirectEncoding,
-    Encoding,
+    EncodingMessage,
     FileDescriptor,
-    Footer,
+    LanceFooter,
     Page,
     TypedMessage,
     emit_footer,
 )
 from pymosaic.lance.schema import BLOB_KEY, PACKED_KEY, is_single_column, schema_to_fields
 from pymosaic.pages.blocks import VariableBlock
-from pymosaic.pages.choice import EncodingChoice, parse_choice
+from pymosaic.pages.encoding_choice import EncodingChoice, parse_choice
 from pymosaic.pages.encodings import packed_struct
 from pymosaic.pages.flatten import FlatLeaf, array_to_block, flatten
 from pymosaic.pages.layouts import mini_block
@@ -47,7 +47,7 @@ _ALIGNMENT = 64
 _PADDING = b"\x48"
 _PAGE_TYPE = "/lance.encodings21.PageLayout"
 # An empty ColumnEncoding: the pages describe themselves.
-_COLUMN_ENCODING = Encoding(
+_COLUMN_ENCODING = EncodingMessage(
     direct=DirectEncoding(
         encoding=emit(TypedMessage(type_url="/lance.encodings.ColumnEncoding", value=b"\x0a\x00"))
     )
@@ -118,10 +118,10 @@ def write_table(
 
 
 @functools.lru_cache(maxsize=256)
-def _described(layout: Layout) -> Encoding:
+def _described(layout: Layout) -> EncodingMessage:
     # Columns of a wide table often have the same description.
     typed = TypedMessage(type_url=_PAGE_TYPE, value=emit_layout(layout))
-    return Encoding(direct=DirectEncoding(encoding=emit(typed)))
+    return EncodingMessage(direct=DirectEncoding(encoding=emit(typed)))
 
 
 class _Choices:
@@ -224,7 +224,7 @@ class _FileWriter:
                     self._write_page(leaf, choices[number], names[number], len(array), start)
                 )
         for leaf_pages in pages:
-            metadata = ColumnMetadata(encoding=_COLUMN_ENCODING, pages=tuple(leaf_pages))
+            metadata = ColumnMessage(encoding=_COLUMN_ENCODING, pages=tuple(leaf_pages))
             self._columns.append(emit(metadata))
 
     def _write_page(
@@ -272,7 +272,9 @@ class _FileWriter:
         self._sink.write(np.array(entries, "<u8").tobytes())
         buffer_table = self._position
         self._sink.write(np.array([buffer_entry], "<u8").tobytes())
-        footer = Footer(metadata_start, column_table, buffer_table, 1, len(self._columns), "2.1")
+        footer = LanceFooter(
+            metadata_start, column_table, buffer_table, 1, len(self._columns), "2.1"
+        )
         self._sink.write(emit_footer(footer))
 
 

@@ -36,7 +36,7 @@ __all__ = [
     "BlobLayout",
     "BufferCompression",
     "ByteStreamSplit",
-    "Compression",
+    "CompressionScheme",
     "Constant",
     "Dictionary",
     "Encoding",
@@ -60,7 +60,7 @@ __all__ = [
 ]
 
 
-class Compression(IntEnum):
+class CompressionScheme(IntEnum):
     """A general compressor."""
 
     UNSPECIFIED = 0

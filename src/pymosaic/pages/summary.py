@@ -6,7 +6,7 @@ from pymosaic.pages.messages import (
     AllNullLayout,
     BlobLayout,
     ByteStreamSplit,
-    Compression,
+    CompressionScheme,
     Constant,
     Dictionary,
     Encoding,
@@ -47,8 +47,8 @@ def _summarize_encoding(encoding: Encoding | None) -> str:
         return "none"
     if isinstance(encoding, General):
         scheme = 0 if encoding.compression is None else encoding.compression.scheme
-        known = scheme in tuple(Compression)
-        name = Compression(scheme).name.lower() if known else f"scheme {scheme}"
+        known = scheme in tuple(CompressionScheme)
+        name = CompressionScheme(scheme).name.lower() if known else f"scheme {scheme}"
         return f"{name}({_summarize_encoding(encoding.values)})"
     if isinstance(encoding, Dictionary):
         indices, items = map(_summarize_encoding, (encoding.indices, encoding.items))

@@ -17,7 +17,7 @@ from pymosaic.pages.blocks import (
     StructBlock,
     VariableBlock,
 )
-from pymosaic.pages.choice import EncodingChoice
+from pymosaic.pages.encoding_choice import EncodingChoice
 from pymosaic.pages.encodings import (
     byte_stream_split,
     fixed_size_list,
@@ -30,10 +30,10 @@ from pymosaic.pages.encodings import (
     variable,
 )
 from pymosaic.pages.encodings.encoded import EncodedBlock, EncodedChunks
-from pymosaic.pages.encodings.general import Compressor
+from pymosaic.pages.encodings.general import GeneralCompressor
 from pymosaic.pages.flatten import FlatLeaf, array_to_block
 from pymosaic.pages.layouts import constant, full_zip, mini_block
-from pymosaic.pages.messages import Compression, Encoding, Layer, Layout
+from pymosaic.pages.messages import CompressionScheme, Encoding, Layer, Layout
 
 __all__ = ["write_page"]
 
@@ -93,9 +93,9 @@ class _PageWriter:
         self._leaf = leaf
         self._choice = choice
         self._column = column
-        self._compressor: Compressor | None = None
+        self._compressor: GeneralCompressor | None = None
         if choice.compression is not None:
-            self._compressor = Compressor(choice.compression, choice.level)
+            self._compressor = GeneralCompressor(choice.compression, choice.level)
 
     def is_large(self, block: Block) -> bool:
         """Whether values are better kept whole."""
@@ -164,7 +164,7 @@ class _PageWriter:
         encoding, block = variable.encode_values(block)
         if self._compressor is None:
             return encoding, block
-        if self._choice.compression is Compression.LZ4 and not np.diff(block.offsets).all():
+        if self._choice.compression is CompressionScheme.LZ4 and not np.diff(block.offsets).all():
             # Readers look for the plain size of every value, also of those that have no bytes.
             if self._choice.layout is None:
                 return encoding, block

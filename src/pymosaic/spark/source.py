@@ -63,6 +63,6 @@ class MosaicDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Start a write."""
-        from pymosaic.spark.writing import MosaicWriter
+        from pymosaic.spark.writing import DatasetWriter
 
-        return MosaicWriter(self._parsed, schema, overwrite)
+        return DatasetWriter(self._parsed, schema, overwrite)

@@ -29,7 +29,7 @@ from pymosaic.spark.types import arrow_schema, check_storable, conform
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-__all__ = ["MosaicWriter", "WrittenFiles"]
+__all__ = ["DatasetWriter", "WrittenFiles"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class WrittenFiles(WriterCommitMessage):
     files: tuple[StagedFile, ...] = ()
 
 
-class MosaicWriter(DataSourceArrowWriter):
+class DatasetWriter(DataSourceArrowWriter):
     """One write; created on the driver, where everything that can be checked is checked.
 
     The copies in tasks write files with names unique to their attempt. Only files that reach the

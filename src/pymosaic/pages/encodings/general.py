@@ -35,9 +35,9 @@ from pymosaic.pages.blocks import (
 )
 from pymosaic.pages.encodings.decoder import Decoder
 from pymosaic.pages.encodings.encoded import EncodedBlock, EncodedChunks, join
-from pymosaic.pages.messages import BufferCompression, Compression, Encoding, General
+from pymosaic.pages.messages import BufferCompression, CompressionScheme, Encoding, General
 
-__all__ = ["Compressor", "decode_blocks", "decode_chunks", "decode_values", "decompress"]
+__all__ = ["GeneralCompressor", "decode_blocks", "decode_chunks", "decode_values", "decompress"]
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 # LZ4's densest content is a run: 255 bytes from one.
@@ -103,11 +103,13 @@ def _view(data: Bytes) -> memoryview:
 def decompress(encoding: General, content: memoryview, memory: Memory) -> Bytes:
     """Decompress one buffer."""
     scheme = (
-        Compression.UNSPECIFIED if encoding.compression is None else encoding.compression.scheme
+        CompressionScheme.UNSPECIFIED
+        if encoding.compression is None
+        else encoding.compression.scheme
     )
-    if scheme == Compression.ZSTD:
+    if scheme == CompressionScheme.ZSTD:
         return _decompress_zstd(content, memory)
-    if scheme == Compression.LZ4:
+    if scheme == CompressionScheme.LZ4:
         return _decompress_lz4(content, memory)
     raise UnsupportedFeatureError(f"compression scheme {scheme}", structure="General")
 
@@ -162,17 +164,17 @@ def decode_values(encoding: General, block: Block, decoder: Decoder) -> Block:
     return decoder.values(encoding.values, VariableBlock(new_offsets, data))
 
 
-class Compressor:
+class GeneralCompressor:
     """Compresses buffers by one scheme."""
 
-    def __init__(self, scheme: Compression, level: int | None = None) -> None:
+    def __init__(self, scheme: CompressionScheme, level: int | None = None) -> None:
         self._scheme = scheme
         self._zstd = zstandard.ZstdCompressor(level=3 if level is None else level)
         self.description = BufferCompression(scheme=int(scheme), level=level)
 
     def compress(self, content: Any) -> bytes:
         """The plain size, then the compressed bytes."""
-        if self._scheme is Compression.ZSTD:
+        if self._scheme is CompressionScheme.ZSTD:
             return len(content).to_bytes(8, "little") + self._zstd.compress(content)
         size = len(content).to_bytes(4, "little")
         return size + (_lz4().compress(content, asbytes=True) if len(content) else b"\0")

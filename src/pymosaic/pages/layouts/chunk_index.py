@@ -17,7 +17,13 @@ from pymosaic.pages.blocks import Integers, corrupt_unless
 from pymosaic.pages.layouts.page import PageInput
 from pymosaic.pages.messages import MiniBlockLayout
 
-__all__ = ["CHUNKS_BUFFER", "ChunkIndex", "Selection", "check_index_depth", "parse_chunk_index"]
+__all__ = [
+    "CHUNKS_BUFFER",
+    "ChunkIndex",
+    "ChunkSelection",
+    "check_index_depth",
+    "parse_chunk_index",
+]
 
 CHUNKS_BUFFER = 1
 # What a word can say of any chunk but the last, which holds no more either.
@@ -53,7 +59,7 @@ class ChunkIndex:
     end_row: Integers
     is_open: npt.NDArray[np.bool_]
 
-    def select(self, rows: Integers) -> Selection:
+    def select(self, rows: Integers) -> ChunkSelection:
         """Find the chunks that hold rows; there are some, in ascending order."""
         continues = np.zeros(len(self.starts), np.bool_)
         continues[1:] = self.is_open[:-1]
@@ -72,7 +78,7 @@ class ChunkIndex:
         chunks = np.flatnonzero(np.cumsum(borders[:-1]))
         begins_run = np.ones(len(chunks), np.bool_)
         begins_run[1:] = np.diff(chunks) > 1
-        return Selection(
+        return ChunkSelection(
             chunks,
             self._locate(rows, last, chunks, begins_run),
             begins_run & continues[chunks],
@@ -101,7 +107,7 @@ class ChunkIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ChunkSelection:
     """Chunks to read; where the rows then are; which chunks have lost the beginning of a row."""
 
     chunks: Integers

@@ -15,7 +15,7 @@ from pymosaic.datasets.snapshot import take_snapshot
 from pymosaic.spark.api import check_mode, option_text
 from pymosaic.spark.jobs.tasks import Watch, collect
 from pymosaic.spark.options import CASE_SENSITIVE, MODE, SourceOptions
-from pymosaic.spark.writing import MosaicWriter, WrittenFiles
+from pymosaic.spark.writing import DatasetWriter, WrittenFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,7 +45,7 @@ def open_writer(
     partition_by: Sequence[str] | None,
     options: Mapping[str, object],
     case_sensitive: bool = False,
-) -> MosaicWriter:
+) -> DatasetWriter:
     """Start a write, after checking everything.
 
     Parameters
@@ -71,11 +71,11 @@ def open_writer(
         given["partitionBy"] = json.dumps(list(partition_by))
     if mode in ("error", "ignore"):
         given[MODE] = mode
-    return MosaicWriter(SourceOptions.parse(given), schema, mode == "overwrite")
+    return DatasetWriter(SourceOptions.parse(given), schema, mode == "overwrite")
 
 
 def write_by_tasks(
-    watch: Watch, frame: DataFrame, writer: MosaicWriter, transformation: Transformation
+    watch: Watch, frame: DataFrame, writer: DatasetWriter, transformation: Transformation
 ) -> Written:
     """Write the transformation of each partition, and commit everything at once."""
     job = writer.job

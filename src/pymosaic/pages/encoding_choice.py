@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pymosaic.errors import InvalidOptionError
-from pymosaic.pages.messages import Compression
+from pymosaic.pages.messages import CompressionScheme
 
 __all__ = ["EncodingChoice", "parse_choice"]
 
@@ -34,7 +34,7 @@ VALUES = (
     "dictionary",
     "packed-struct",
 )
-COMPRESSIONS = {"zstd": Compression.ZSTD, "lz4": Compression.LZ4}
+COMPRESSIONS = {"zstd": CompressionScheme.ZSTD, "lz4": CompressionScheme.LZ4}
 # Listed so that requesting them gives an explanation.
 _REFUSED = {
     "dictionary-message": "no version of Lance decodes the Dictionary message; 'dictionary' uses "
@@ -50,7 +50,7 @@ class EncodingChoice:
 
     layout: str | None = None
     values: str | None = None
-    compression: Compression | None = None
+    compression: CompressionScheme | None = None
     level: int | None = None
 
 
@@ -60,7 +60,8 @@ def parse_choice(text: object, column: str) -> EncodingChoice:
     Examples
     --------
     >>> parse_choice("run-length+zstd:9", "n")
-    EncodingChoice(layout=None, values='run-length', compression=<Compression.ZSTD: 2>, level=9)
+    EncodingChoice(layout=None, values='run-length',
+                   compression=<CompressionScheme.ZSTD: 2>, level=9)
     """
     if not isinstance(text, str):
         raise InvalidOptionError(f"encodings[{column!r}] must be a string, got {text!r}")
