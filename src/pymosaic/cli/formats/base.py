@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import io
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -15,6 +15,7 @@ from pymosaic.io import Sink, open_sink, open_stream, resolve_location
 
 __all__ = [
     "ArrowFileWriter",
+    "OpenFileReader",
     "SinkFile",
     "TableReader",
     "TableWriter",
@@ -58,6 +59,37 @@ class TableReader(Closing, abc.ABC):
 
     def close(self) -> None:
         """Close the file."""
+
+
+class _Batches(Protocol):
+    """A file of ours that is open: Mosaic or Lance."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+    @property
+    def num_rows(self) -> int: ...
+    def iter_batches(
+        self, batch_size: int, columns: list[str] | None, /
+    ) -> Iterator[pa.RecordBatch]: ...
+    def close(self) -> None: ...
+
+
+class OpenFileReader(TableReader):
+    """A Mosaic or Lance file."""
+
+    def __init__(self, file: _Batches) -> None:
+        self._file = file
+        self.schema = file.schema
+        self.num_rows = file.num_rows
+
+    def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows, in bounded memory; of these columns (in this order) or all."""
+        width = len(self.schema) if columns is None else len(columns)
+        return self._file.iter_batches(batch_rows(width), columns)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
 
 class TableWriter(abc.ABC):

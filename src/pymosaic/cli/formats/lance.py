@@ -10,7 +10,13 @@ from typing import Any
 import pyarrow as pa
 
 from pymosaic.cli.formats import FileKind
-from pymosaic.cli.formats.base import TableReader, TableWriter, batch_rows, take_option
+from pymosaic.cli.formats.base import (
+    OpenFileReader,
+    TableReader,
+    TableWriter,
+    batch_rows,
+    take_option,
+)
 from pymosaic.cli.inputs import data_files
 from pymosaic.cli.notices import tell
 from pymosaic.errors import UnsupportedFeatureError, printable
@@ -19,20 +25,6 @@ from pymosaic.lance import LanceFile, write_table
 __all__ = ["read", "write"]
 
 _ADVICE = "pip install pylance"
-
-
-class _LanceFileReader(TableReader):
-    def __init__(self, path: str) -> None:
-        self._file = LanceFile(path)
-        self.schema = self._file.schema
-        self.num_rows = self._file.num_rows
-
-    def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-        width = len(self.schema) if columns is None else len(columns)
-        return self._file.iter_batches(batch_rows(width), columns)
-
-    def close(self) -> None:
-        self._file.close()
 
 
 class _LanceDatasetReader(TableReader):
@@ -82,7 +74,7 @@ class _DataFilesReader(TableReader):
 def read(path: str, kind: FileKind) -> TableReader:
     """Open a Lance file, or a dataset."""
     if not os.path.isdir(path):
-        return _LanceFileReader(path)
+        return OpenFileReader(LanceFile(path))
     try:
         import lance
     except ImportError:

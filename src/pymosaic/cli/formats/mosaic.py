@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from pymosaic.cli.formats import FileKind
-from pymosaic.cli.formats.base import TableReader, TableWriter, batch_rows
+from pymosaic.cli.formats.base import OpenFileReader, TableReader, TableWriter
 from pymosaic.file.reader import MosaicFile
 from pymosaic.file.writer import MosaicWriter
 
 __all__ = ["read", "write"]
-
-
-class _MosaicReader(TableReader):
-    def __init__(self, path: str) -> None:
-        self._file = MosaicFile(path)
-        self.schema = self._file.schema
-        self.num_rows = self._file.num_rows
-
-    def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-        width = len(self.schema) if columns is None else len(columns)
-        return self._file.iter_batches(batch_rows(width), columns)
-
-    def close(self) -> None:
-        self._file.close()
 
 
 class _MosaicTableWriter(TableWriter):
@@ -45,7 +30,7 @@ class _MosaicTableWriter(TableWriter):
 
 def read(path: str, kind: FileKind) -> TableReader:
     """Open a Mosaic file."""
-    return _MosaicReader(path)
+    return OpenFileReader(MosaicFile(path))
 
 
 def write(path: str, kind: FileKind, schema: pa.Schema, options: dict[str, Any]) -> TableWriter:

@@ -99,45 +99,7 @@ def verify(
     limits: Limits | None = None,
     use_threads: bool = True,
 ) -> list[Finding]:
-    """Check every structure, checksum and value of a file, and list all faults.
-
-    It continues after a fault wherever it can, decodes bucket by bucket, and never writes.
-
-    Parameters
-    ----------
-    source : str, path-like, bytes-like or binary file object
-        As for :class:`pymosaic.MosaicFile`.
-    deep : bool
-        Read, decompress and decode all buckets, and compare them with the stored statistics.
-        Otherwise only the metadata is checked: footer, schema block, index, positions of buckets.
-    progress : callable, optional
-        Called as ``progress(done, total, "bytes")``, first with 0 and last with
-        ``done == total``; an exception that it raises ends the work.
-    filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
-        The file system of ``source``, which must then be a path.
-    limits : Limits, optional
-        Caps on what the file may demand.
-    use_threads : bool
-        Decode on several threads, a few buckets at a time.
-
-    Returns
-    -------
-    list of Finding
-        Empty for a sound file with checksums. A file without checksums has a finding of severity
-        ``"info"``, because damage to its values cannot be detected.
-
-    Examples
-    --------
-    >>> import pathlib, pyarrow as pa, pymosaic
-    >>> pymosaic.write_table(pa.table({"age": [31, 52]}), "ages.mosaic")
-    >>> pymosaic.verify("ages.mosaic")
-    []
-    >>> data = bytearray(pathlib.Path("ages.mosaic").read_bytes())
-    >>> data[20] ^= 1
-    >>> for finding in pymosaic.verify(data):
-    ...     print(finding)
-    error: row group 0, bucket 0 (byte 0): zstd: decompression error: ...
-    """
+    """Check one file; see :func:`pymosaic.verify`, which takes a dataset as well."""
     if limits is not None and not isinstance(limits, Limits):
         raise InvalidOptionError(f"limits must be a pymosaic.Limits, got {limits!r}")
     opened = open_source(source, filesystem)
