@@ -1,1 +1,1 @@
-"""Mosaic against its peers on wide tables: `make bench`, or `python -m benchmarks --help`."""
+"""Benchmarks of Mosaic and its peers: `make bench`, or `python -m benchmarks --help`."""

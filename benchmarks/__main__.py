@@ -1,4 +1,4 @@
-"""Run the suite: ``python -m benchmarks --help``."""
+"""The command line of the suite: ``python -m benchmarks --help``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = ["main"]
 _STARTED = time.perf_counter()
 _ROOT = Path(__file__).parent.parent
 _DOCS = _ROOT / "docs"
-# Not part of a plain run: how each is measured, made a table and drawn.
+# Not part of a plain run: how each is measured, tabulated and drawn.
 _STUDIES: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any] | None]] = {
     "buckets": (run_buckets, bucket_tables, draw_buckets),
     "row-groups": (run_row_groups, row_group_tables, draw_row_groups),
@@ -56,26 +56,28 @@ def _parser() -> argparse.ArgumentParser:
         nargs="+",
         choices=[*CASES, *_STUDIES],
         metavar="CASE",
-        help=f"only these ({cases}), or studies that are not part of a plain run: "
+        help=f"run only these ({cases}), or studies, which are not part of a plain run: "
         f"{', '.join(_STUDIES)}",
     )
     parser.add_argument(
-        "--peers", nargs="+", choices=PEERS, metavar="PEER", help=f"only these: {', '.join(PEERS)}"
+        "--peers",
+        nargs="+",
+        choices=PEERS,
+        metavar="PEER",
+        help=f"run only these: {', '.join(PEERS)}",
     )
-    parser.add_argument(
-        "--profile", choices=PROFILES, default=FULL.name, help="how large the run is"
-    )
+    parser.add_argument("--profile", choices=PROFILES, default=FULL.name, help="size of the run")
     parser.add_argument(
         "--quick", action="store_const", const="quick", dest="profile", help="--profile quick"
     )
-    parser.add_argument("--rounds", type=int, help="most samples of a measurement")
+    parser.add_argument("--rounds", type=int, help="maximum number of samples per measurement")
     parser.add_argument(
         "--output",
         type=Path,
         default=_ROOT / "build" / "benchmarks",
-        help="where results and pictures go",
+        help="directory for results and pictures",
     )
-    parser.add_argument("--directory", type=Path, help="where the measured files go, for the run")
+    parser.add_argument("--directory", type=Path, help="temporary directory for the measured files")
     parser.add_argument(
         "--docs", action="store_true", help="also update the results and pictures in docs/"
     )
@@ -83,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _log(line: str) -> None:
-    """Tell how a run goes on, with the seconds since it began."""
+    """Print a step of the run, with the seconds since it started."""
     print(f"[{time.perf_counter() - _STARTED:4.0f} s] {line}", file=sys.stderr, flush=True)
 
 
@@ -124,7 +126,7 @@ def _publish(report: Report, output: Path, docs: bool) -> None:
 def _publish_study(
     name: str, run: dict[str, Any], tables: Mapping[str, Rows], draw: Callable[[Path], Path]
 ) -> None:
-    """Put a study of writer options into the guide."""
+    """Insert a study of writer options into the guide."""
     parts = [f"### {shape}\n\n{markdown_table(rows)}" for shape, rows in tables.items()]
     facts = "\n".join(f"- {fact}" for fact in run_facts(run))
     replace_block(_DOCS / "guides" / "tuning.md", name, "\n\n".join([facts, *parts]))
@@ -150,7 +152,7 @@ def _run_studies(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run what the arguments ask for."""
+    """Run the selected cases."""
     options = _parser().parse_args(arguments)
     profile = PROFILES[options.profile]
     if options.rounds is not None:

@@ -1,4 +1,4 @@
-"""The bucket study: size, latency of one column and scan time against the number of buckets."""
+"""The bucket study: size, latency of one column and scan time by number of buckets."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["BucketSample", "bucket_tables", "run_buckets"]
 
 @dataclass(frozen=True, slots=True)
 class BucketSample:
-    """One file: its table, its number of buckets, and what it costs.
+    """One file: its table, its number of buckets, and its costs.
 
     Parameters
     ----------
     kind, num_columns, num_rows : str, int, int
         The table.
     num_buckets : int
-        Buckets that its columns are spread over.
+        Number of buckets.
     file_bytes : int
         File size.
     write_seconds : float
@@ -36,7 +36,7 @@ class BucketSample:
     one_bytes : int
         Bytes read for one column, opening included; median over several columns.
     auto_buckets : int
-        What ``num_buckets="auto"`` takes for the table.
+        The number that ``num_buckets="auto"`` chooses for the table.
     """
 
     kind: str
@@ -80,7 +80,7 @@ def _study_shape(
                 )
             )
             if not pymosaic.read_table(path, columns=tens[0]).equals(table.select(tens[0])):
-                raise ValueError(f"{path.name} gives other values than were written")
+                raise ValueError(f"{path.name} returned other values than were written")
     chosen = directory / "auto.mosaic"
     pymosaic.write_table(table, chosen, num_buckets="auto", compression_level=DEFAULT_LEVEL)
     with pymosaic.MosaicFile(chosen) as file:
@@ -124,7 +124,7 @@ def run_buckets(
 
 
 def bucket_tables(samples: Sequence[BucketSample]) -> dict[str, list[list[str]]]:
-    """A table of text for each shape, a line per number of buckets."""
+    """A text table for each shape, with a line per number of buckets."""
     tables: dict[str, list[list[str]]] = {}
     for sample in samples:
         head = ["buckets", "file size", "bytes for 1", "read 1", "read 10", "read all", "write"]

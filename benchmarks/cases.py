@@ -1,4 +1,4 @@
-"""What is measured: each case compares all peers on a table."""
+"""The cases: each compares all peers on a table."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _ten_random(names: Sequence[str]) -> list[str]:
 
 
 def _ten_neighbours(names: Sequence[str]) -> list[str]:
-    """Ten names that follow each other in name order, as columns do that belong together."""
+    """Ten names that are adjacent in name order, like columns that belong together."""
     middle = len(names) * 4 // 9
     return sorted(names)[middle : middle + 10]
 
@@ -80,7 +80,7 @@ def _read(space: Workspace, table: str, case: str, columns: Sequence[str] | None
 
 
 def _read_again(space: Workspace, table: str, columns: Sequence[str]) -> None:
-    """As when many files have one schema, which pymosaic then knows already."""
+    """Open and read with a known schema, as when many files share one."""
     case = "open + read 1 column, schema seen before"
     files = space.files(table, case, "seconds")
     actions: dict[str, Callable[[], object]] = {
@@ -103,7 +103,7 @@ def _read_prefix(space: Workspace, table: str, prefix: str) -> None:
 
 
 def open_schema(space: Workspace) -> None:
-    """Open a file and make its Arrow schema."""
+    """Open a file and build its Arrow schema."""
     case = "open + schema"
     for table in [*_reference_tables(space), "sparse"]:
         names = space.table(table).column_names
@@ -196,7 +196,7 @@ def _column_tables(space: Workspace) -> list[str]:
 
 
 def columns(space: Workspace) -> None:
-    """How cost grows with the number of columns: 8 rows of constant doubles."""
+    """Growth of cost with the number of columns: 8 rows of constant doubles."""
     for table in _column_tables(space):
         names = space.table(table).column_names
         _read(space, table, "open + read 1 column", _one(names))
@@ -263,7 +263,7 @@ def _count_reads(space: Workspace, name: str, path: Path, wanted: Sequence[str])
 
 
 def memory(space: Workspace) -> None:
-    """Peak of resident memory, above what is there before."""
+    """Growth of resident memory at its peak."""
     table = _main_table(space)
     level = space.specs[table].level
     files = space.files(table, "memory of a full read", "bytes")
@@ -286,7 +286,7 @@ def memory(space: Workspace) -> None:
 
 
 def losses(space: Workspace) -> None:
-    """Where Mosaic is not the format to choose: narrow tables, dense scans, single rows."""
+    """Cases where Mosaic is not the best choice: narrow tables, dense scans, single rows."""
     names = space.table("narrow").column_names
     _read(space, "narrow", "open + read 1 column", _one(names))
     _read(space, "narrow", "open + read all", None)

@@ -1,4 +1,4 @@
-"""What is measured in a process of its own: memory, reads by system call, a cold start."""
+"""Measurements in a separate process: memory, reads by system call, a cold start."""
 
 from __future__ import annotations
 
@@ -52,34 +52,34 @@ def cold_start(peer: str, path: Path, column: str) -> tuple[float, str]:
 
 
 def read_memory(peer: str, path: Path) -> int:
-    """Bytes by which memory grows at most while a whole file is read."""
+    """Peak memory growth in bytes while reading a whole file."""
     return _ask("read", peer, str(path))[0]
 
 
 def write_memory(peer: str, arrow_file: Path, path: Path, level: int) -> int:
-    """Bytes by which memory grows at most while the table of an Arrow file is written."""
+    """Peak memory growth in bytes while writing the table of an Arrow file."""
     return _ask("write", peer, str(arrow_file), str(path), str(level))[0]
 
 
 def split_memory(arrow_file: Path, path: Path, level: int, row_group_bytes: int) -> int:
-    """The same for pymosaic, with row groups of a size."""
+    """The same for pymosaic, with row groups of a given size."""
     return _ask("split", "pymosaic", str(arrow_file), str(path), str(level), str(row_group_bytes))[
         0
     ]
 
 
 def stream_memory(path: Path) -> int:
-    """Bytes by which memory grows at most while pymosaic reads a file batch by batch."""
+    """Peak memory growth in bytes while pymosaic reads a file batch by batch."""
     return _ask("stream", "pymosaic", str(path))[0]
 
 
 def write_seconds(peer: str, arrow_file: Path, path: Path, level: int) -> float:
-    """Seconds to write the table of an Arrow file, without starting and reading it."""
+    """Seconds to write the table of an Arrow file, without start-up and reading it."""
     return _ask("time", peer, str(arrow_file), str(path), str(level))[0] / 1e6
 
 
 def system_reads(peer: str, path: Path, columns: Sequence[str]) -> tuple[int, int]:
-    """Bytes and number of read calls with which a file is opened and columns are read."""
+    """Bytes and number of read calls to open a file and read columns."""
     num_bytes, num_calls = _ask("reads", peer, str(path), *columns)
     return num_bytes, num_calls
 

@@ -1,4 +1,4 @@
-"""The compaction study: many files made one, against rewriting Parquet with pyarrow."""
+"""The compaction study: merging many files, compared with rewriting Parquet with pyarrow."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ __all__ = ["CompactionSample", "compaction_tables", "run_compaction"]
 
 @dataclass(frozen=True, slots=True)
 class CompactionSample:
-    """One way to make one file of many.
+    """One way to merge many files into one.
 
     Parameters
     ----------
     way : str
-        How: ``"merge"``, ``"merge, verified"``, ``"re-encode"``, or ``"parquet rewrite"``.
+        ``"merge"``, ``"merge, verified"``, ``"re-encode"``, or ``"parquet rewrite"``.
     num_files, num_columns, num_rows : int
-        The files, and the table that each of them holds.
+        The number of files, and the shape of each one's table.
     bytes_before, bytes_after : int
-        Sizes of the files, and of what they became.
+        Sizes of the files before and after.
     seconds : float
         Median time.
     """
@@ -56,7 +56,7 @@ def _rewrite_mosaic(paths: Sequence[Path], target: Path) -> None:
 
 
 def _rewrite_parquet(paths: Sequence[Path], target: Path) -> None:
-    """Row group by row group, as one does with files that do not fit into memory together."""
+    """Row group by row group, as for files that do not fit in memory together."""
     schema = pq.read_schema(paths[0])
     with pq.ParquetWriter(
         target, schema, compression="zstd", compression_level=DEFAULT_LEVEL
@@ -111,7 +111,7 @@ def run_compaction(
 
 
 def compaction_tables(samples: Sequence[CompactionSample]) -> dict[str, list[list[str]]]:
-    """A table of text, a line per way; times are also given as multiples of the first."""
+    """A text table with a line per way; times are also given as multiples of the first."""
     rows = [["way", "bytes before", "bytes after", "time", "times merge"]]
     rows += [
         [

@@ -1,4 +1,4 @@
-"""The tables that are measured. The same seed gives the same table in every run."""
+"""The tables to measure. The same seed gives the same table in every run."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _STRING_POOL = 2_000
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
-    """A table to measure, made when it is first needed.
+    """A table to measure, built when first needed.
 
     Parameters
     ----------
     name, title : str
-        How commands and reports call it.
+        Names in commands and reports.
     level : int
-        zstd level at which every peer that has levels writes it.
+        zstd level for every peer that has levels.
     build : callable
-        Makes the table.
+        Builds the table.
     growth : float
-        How much longer a slow peer may take to write it than to write the table that
-        ``larger_than`` names.
+        Expected write time of a slow peer, as a multiple of that for the table named by
+        ``larger_than``.
     larger_than : str or None
         The next smaller table of the same kind.
     """
@@ -126,7 +126,7 @@ def constant_doubles(num_columns: int, num_rows: int = 8) -> pa.Table:
 
 
 def narrow_events(num_columns: int, num_rows: int) -> pa.Table:
-    """A table as most are: few columns, many rows, numbers and short strings."""
+    """A typical table: few columns, many rows, numbers and short strings."""
     random = np.random.default_rng(SEED)
     words = pa.array([f"word_{index}" for index in range(200)])
     kinds: list[Callable[[], pa.Array]] = [
@@ -140,7 +140,7 @@ def narrow_events(num_columns: int, num_rows: int) -> pa.Table:
 
 
 def dense_doubles(num_columns: int, num_rows: int) -> pa.Table:
-    """Nothing but doubles of high entropy, to be scanned as a whole."""
+    """Only doubles of high entropy, to be scanned as a whole."""
     random = np.random.default_rng(SEED)
     columns = [pa.array(random.normal(size=num_rows)) for _ in range(num_columns)]
     return pa.table(columns, names=[f"signal_{index:05d}" for index in range(num_columns)])

@@ -1,4 +1,4 @@
-"""The machine and the versions that a report names."""
+"""The machine and versions named in a report."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _cpu() -> str:
 
 
 def machine() -> dict[str, str]:
-    """What the numbers were measured on."""
+    """The machine that the numbers were measured on."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "cpu": _cpu(),

@@ -1,4 +1,4 @@
-"""The floor of a Mosaic case: what zstd alone costs on the bytes that the case needs.
+"""The lower bound of a Mosaic case: the cost of zstd alone on the bytes that the case needs.
 
 Frames are found in the file by the format's rules: schema block, monolithic buckets, and slots of
 paged buckets (of columns without children, as the measured tables have them).
@@ -63,13 +63,13 @@ def _pages(bucket: bytes, num_columns: int, slots: Sequence[int]) -> list[bytes]
 
 
 def decompress_all(frames: Sequence[bytes]) -> list[bytes]:
-    """Decompress frames one after the other."""
+    """Decompress frames one after another."""
     decompress = zstandard.ZstdDecompressor().decompress
     return [decompress(frame) for frame in frames]
 
 
 def compress_all(level: int, contents: Sequence[bytes]) -> list[bytes]:
-    """Compress contents one after the other, each as a frame with a checksum."""
+    """Compress contents one after another, each as a frame with a checksum."""
     compress = zstandard.ZstdCompressor(level=level, write_checksum=True).compress
     return [compress(content) for content in contents]
 

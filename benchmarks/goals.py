@@ -1,4 +1,4 @@
-"""The goals that the project has set itself, held against what a run measured."""
+"""The performance goals of the project, compared with the measurements of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.profiles import Profile
 
 __all__ = ["Outcome", "outcomes"]
 
-# Work, then the ratio (the other's / ours) that is wanted against each peer.
+# A case, then the target ratio (theirs / ours) for each peer.
 _TIMES = (
     ("open + read 1 column", {"paimon": 10.0, "parquet": 60.0, "feather": 3.0}),
     ("open + read 10 neighbours", {"paimon": 8.0, "parquet": 50.0, "feather": 3.0}),
@@ -20,14 +20,14 @@ _TIMES = (
 )
 _SCAN = {"paimon": 3.0, "parquet": 10.0, "feather": 2.5}
 _WRITE = {9: {"paimon": 1.9, "parquet": 1.0}, 1: {"paimon": 3.0, "parquet": 1.0}}
-# Ours may be at most so much of the other's: 1.005 of the reference's, 0.7 of the others'.
+# Maximum share of the other's value: 1.005 for the reference, 0.7 for the others.
 _SIZE = {"paimon": 1 / 1.005, "parquet": 1 / 0.7, "feather": 1 / 0.7}
 _LOOK_UP_SECONDS = 0.005
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One goal: the ratio (or seconds) wanted, and the one measured."""
+    """One goal: the target ratio (or seconds), and the measured one."""
 
     table: str
     work: str
@@ -54,7 +54,7 @@ def _at_least(
 def _at_most(
     found: Measurements, table: str, case: str, wanted: dict[str, float]
 ) -> Iterator[Outcome]:
-    """Goals that are stated the other way round, as our share of the other's."""
+    """Goals stated the other way round, as our share of the other's value."""
     for peer, goal in wanted.items():
         ratio = found.ratio(table, case, peer)
         if ratio is not None:
@@ -88,7 +88,7 @@ def outcomes(profile: Profile, found: Measurements) -> list[Outcome]:
 
 
 def _growth(profile: Profile, found: Measurements) -> Iterator[Outcome]:
-    """Opening and reading one column grows no faster than the columns do."""
+    """Opening and reading one column grows no faster than the number of columns."""
     case = "open + read 1 column"
     counts = [count for count in profile.column_counts if count >= 1_000]
     for fewer, more in pairwise(counts):

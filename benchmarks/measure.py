@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 __all__ = ["REPEATED_BELOW_SECONDS", "Measurement", "Measurements", "interleave", "stopwatch"]
 
-# An action that takes longer than this is not repeated: its first time counts.
+# An action that takes longer than this is not repeated: its first run counts.
 REPEATED_BELOW_SECONDS = 5.0
 _MIN_ROUNDS = 3
 _Result = TypeVar("_Result")
@@ -19,7 +19,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One number: what one peer needed for one case on one table.
+    """One number: the result of one peer for one case on one table.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Measurement:
 
 
 class Measurements:
-    """What a run has measured so far."""
+    """The measurements of a run so far."""
 
     def __init__(self) -> None:
         self._items: dict[tuple[str, str, str], Measurement] = {}
@@ -66,7 +66,7 @@ class Measurements:
         )
 
     def restore(self, items: list[dict[str, Any]]) -> None:
-        """Take measurements back from what :meth:`as_json` gave."""
+        """Restore measurements from the result of :meth:`as_json`."""
         for item in items:
             fields = {**item, "samples": tuple(item["samples"])}
             self._items[item["table"], item["case"], item["peer"]] = Measurement(**fields)
@@ -76,7 +76,7 @@ class Measurements:
         return [asdict(item) for item in self._items.values()]
 
     def get(self, table: str, case: str, peer: str) -> Measurement | None:
-        """One measurement, if it was taken."""
+        """One measurement, if there is one."""
         return self._items.get((table, case, peer))
 
     def value(self, table: str, case: str, peer: str) -> float | None:
@@ -90,21 +90,21 @@ class Measurements:
         return None if other is None or not own else other / own
 
     def tables(self) -> list[str]:
-        """Tables in the order in which they came."""
+        """Tables in order of appearance."""
         return list(dict.fromkeys(item.table for item in self._items.values()))
 
     def cases(self, table: str) -> list[str]:
-        """Cases of a table in the order in which they came."""
+        """Cases of a table in order of appearance."""
         items = self._items.values()
         return list(dict.fromkeys(item.case for item in items if item.table == table))
 
     def peers(self) -> list[str]:
-        """Peers in the order in which they came."""
+        """Peers in order of appearance."""
         return list(dict.fromkeys(item.peer for item in self._items.values()))
 
 
 def stopwatch(action: Callable[[], _Result]) -> tuple[float, _Result]:
-    """Seconds that the action took, and its result, which is freed outside of them."""
+    """Duration of an action in seconds, and its result, which is freed outside the timing."""
     start = time.perf_counter()
     result = action()
     return time.perf_counter() - start, result
@@ -123,21 +123,21 @@ def interleave(
     check: Callable[[str, object], None] | None = None,
     before: Callable[[], None] | None = None,
 ) -> dict[str, list[float]]:
-    """Time several actions in turns, A B C A B C, so that noise meets all of them.
+    """Time several actions in turns, A B C A B C, so that noise affects all of them.
 
     Parameters
     ----------
     actions : mapping of str to callable
         What to time, by name.
     max_rounds : int
-        Most samples of an action.
+        Maximum number of samples of an action.
     seconds : float
-        About how long the samples of one action may take together, but at least three are taken.
-        An action of more than 5 seconds is run once.
+        Approximate time limit for all samples of one action; at least three are taken. An action of
+        more than 5 seconds is run once.
     check : callable, optional
-        Gets the name and the result of each action once, outside of the timing.
+        Called with the name and result of each action once, outside the timing.
     before : callable, optional
-        Called before each action, outside of the timing.
+        Called before each action, outside the timing.
 
     Returns
     -------

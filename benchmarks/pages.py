@@ -1,4 +1,4 @@
-"""Measure the page codec: ``python -m benchmarks.pages --help``.
+"""Benchmarks of the page codec: ``python -m benchmarks.pages --help``.
 
 Scans and single rows of files that pylance wrote, read by pylance and by us in turns, pylance with
 one thread for its work; FSST by itself; and the study of encoding trees.
@@ -161,10 +161,12 @@ def _page_rows(results: Sequence[PageResult]) -> list[list[str]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run what the arguments ask for and print it."""
+    """Run the selected benchmarks and print the results."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pages", description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows of every column")
-    parser.add_argument("--rounds", type=int, default=15, help="most samples of a measurement")
+    parser.add_argument(
+        "--rounds", type=int, default=15, help="maximum number of samples per measurement"
+    )
     parser.add_argument(
         "--study", action="store_true", help="only the study of encoding trees, in kB"
     )

@@ -1,4 +1,4 @@
-"""How large a run is: the full suite, a quick look, or the smoke run of the tests."""
+"""Sizes of runs: the full suite, a quick look, or the smoke run of the tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Profile:
     Parameters
     ----------
     name : str
-        How commands and reports call it.
+        Name in commands and reports.
     peers : tuple of str, or None
         Peers that take part unless the caller names others; None for all.
     num_columns : int
@@ -40,15 +40,15 @@ class Profile:
     row_group_shapes : tuple of (str, int, int)
         Kind, columns and rows of its tables.
     compaction_shape : tuple of int
-        Files that the compaction study makes one of, and columns and rows of each.
+        Number of files that the compaction study merges, and columns and rows of each.
     max_rounds : int
         Samples per measurement, as far as the time allows.
     seconds : float
-        What the samples of one peer in one case may take together.
+        Time limit for all samples of one peer in one case.
     write_limit : float
-        A peer expected to need longer than this to write a table does not take part in it.
+        A peer expected to take longer than this to write a table is skipped for it.
     memory_limit : float
-        A peer that needs longer than this to write does not have the memory of that measured.
+        If a peer takes longer than this to write, its memory is not measured.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A file that remembers what was read from it."""
+"""A file that records its reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["RecordedFile"]
 
 
 class RecordedFile(io.RawIOBase):
-    """A local file for anything that reads Python file objects.
+    """A local file for libraries that read Python file objects.
 
     Parameters
     ----------
@@ -32,11 +32,11 @@ class RecordedFile(io.RawIOBase):
 
     @property
     def num_bytes(self) -> int:
-        """Bytes that were read; those read twice count twice."""
+        """Number of bytes read; bytes read twice count twice."""
         return sum(length for _, length in self.ranges)
 
     def size(self) -> int:
-        """Bytes of the file."""
+        """Size of the file."""
         return self._size
 
     def read_at(self, offset: int, length: int) -> bytes:
@@ -46,11 +46,11 @@ class RecordedFile(io.RawIOBase):
         return data
 
     def readable(self) -> bool:
-        """Yes."""
+        """Always true."""
         return True
 
     def seekable(self) -> bool:
-        """Yes."""
+        """Always true."""
         return True
 
     def readinto(self, buffer: Any) -> int:

@@ -106,7 +106,7 @@ class Report:
         return table_specs(PROFILES[self.run["profile"]])[table].title
 
     def table_rows(self, table: str) -> Rows:
-        """A line per case, a column per peer, with each peer's ratio to ours; notes at the end."""
+        """A line per case, a column per peer, with each peer's ratio to ours; then notes."""
         peers = self.peers()
         floors = [
             name
@@ -179,7 +179,7 @@ def _render(report: Report, heading: str, table: Callable[[Rows], str], sections
 
 
 def plain_table(rows: Rows) -> str:
-    """Rows as aligned text, the first of them a heading."""
+    """Rows as aligned text; the first is the heading."""
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     lines = []
     for row in rows:
@@ -190,7 +190,7 @@ def plain_table(rows: Rows) -> str:
 
 
 def markdown_table(rows: Rows) -> str:
-    """Rows as a Markdown table, the first of them a heading."""
+    """Rows as a Markdown table; the first is the heading."""
     head, *body = (" | ".join(row) for row in rows)
     rule = " | ".join(["---", *["---:"] * (len(rows[0]) - 1)])
     return "\n".join(f"| {line} |" for line in [head, rule, *body])
@@ -208,7 +208,7 @@ def as_markdown(report: Report) -> str:
 
 
 def replace_block(path: Path, name: str, text: str) -> None:
-    """Replace what stands between the markers ``<!-- name -->`` and ``<!-- /name -->``."""
+    """Replace the text between the markers ``<!-- name -->`` and ``<!-- /name -->``."""
     before, start, rest = path.read_text().partition(f"<!-- {name} -->")
     _, end, after = rest.partition(f"<!-- /{name} -->")
     if not start or not end:

@@ -1,4 +1,4 @@
-"""The row group study: size, times, memory and parallelism against ``row_group_bytes``."""
+"""The row group study: size, times, memory and parallelism by ``row_group_bytes``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PIECE_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class RowGroupSample:
-    """One file: its table, the size of its row groups, and what it costs.
+    """One file: its table, the size of its row groups, and its costs.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class RowGroupSample:
     row_group_bytes : int
         Serialised bytes at which a row group ends.
     num_row_groups : int
-        How many there are.
+        Number of row groups.
     file_bytes : int
         File size.
     write_seconds : float
@@ -46,7 +46,7 @@ class RowGroupSample:
     write_memory, stream_memory : int
         Growth of memory while the file is written, and while it is read batch by batch.
     num_pieces : int
-        Parts into which a scan of all columns can be shared out.
+        Number of parts into which a scan of all columns can be split.
     """
 
     kind: str
@@ -130,7 +130,7 @@ def run_row_groups(
 
 
 def row_group_tables(samples: Sequence[RowGroupSample]) -> dict[str, list[list[str]]]:
-    """A table of text for each shape, a line per size."""
+    """A text table for each shape, with a line per size."""
     head = ["row_group_bytes", "row groups", "file size", "bytes for 1", "read 1", "read all"]
     head += ["write", "memory to write", "memory to stream", "parts"]
     tables: dict[str, list[list[str]]] = {}

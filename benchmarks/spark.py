@@ -1,4 +1,4 @@
-"""Spark on Mosaic against Spark on its own Parquet: `make bench-spark`."""
+"""Benchmarks of Spark on Mosaic and on its own Parquet: `make bench-spark`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from benchmarks.spark_pivot import pivot_rows
 __all__ = ["GOALS", "main", "make_data"]
 
 _ROOT = Path(__file__).parent.parent
-# Case, and how many times faster (or smaller) than Parquet it is to be.
+# Case, and the target: how many times faster (or smaller) than Parquet.
 GOALS = {
     "new session, smallest query": None,
     "new session, select 1": 3.0,
@@ -48,16 +48,19 @@ _Found = dict[str, dict[str, float]]
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark", description=__doc__)
-    parser.add_argument("--columns", type=int, default=10_000, help="width of the table")
-    parser.add_argument("--rows", type=int, default=100, help="rows of each file")
-    parser.add_argument("--files", type=int, default=20, help="files of the dataset")
-    parser.add_argument("--rounds", type=int, default=7, help="samples of a warm case")
-    parser.add_argument("--sessions", type=int, default=3, help="samples of a new session's case")
+    parser.add_argument("--columns", type=int, default=10_000, help="number of columns")
+    parser.add_argument("--rows", type=int, default=100, help="rows per file")
+    parser.add_argument("--files", type=int, default=20, help="number of files")
+    parser.add_argument("--rounds", type=int, default=7, help="samples per warm case")
+    parser.add_argument("--sessions", type=int, default=3, help="samples per case in a new session")
     parser.add_argument(
-        "--pivot-limit", type=float, default=600, help="seconds for each pivot; 0 for none"
+        "--pivot-limit",
+        type=float,
+        default=600,
+        help="time limit per pivot in seconds; 0 to skip pivots",
     )
-    parser.add_argument("--directory", type=Path, help="where the measured files go, for the run")
-    parser.add_argument("--output", type=Path, help="where to put the results as JSON")
+    parser.add_argument("--directory", type=Path, help="temporary directory for the measured files")
+    parser.add_argument("--output", type=Path, help="write the results to this file as JSON")
     parser.add_argument("--docs", action="store_true", help="also update the results in docs/")
     return parser
 
@@ -92,7 +95,7 @@ def make_data(directory: Path, columns: int, rows: int, files: int) -> None:
 
 
 def _in_session(kind: str, directory: Path, *arguments: object) -> Any:
-    """What a session of its own measures."""
+    """The measurements of a separate session."""
     command = [sys.executable, "-m", "benchmarks.spark_child", kind, str(directory)]
     done = subprocess.run(
         [*command, *map(str, arguments)],
@@ -149,7 +152,7 @@ def _rows(found: _Found) -> Rows:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure both formats, and print what came out."""
+    """Measure both formats, and print the results."""
     options = _parser().parse_args(arguments)
     tables = []
     with tempfile.TemporaryDirectory(dir=options.directory) as name:

@@ -1,4 +1,4 @@
-"""What one session measures; prints seconds as JSON: ``first``, ``cold`` or ``warm``."""
+"""Measurements of one session, printed as JSON in seconds: ``first``, ``cold`` or ``warm``."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class _Data:
         return self._load(self._directory / self._name)
 
     def narrow(self) -> None:
-        """The smallest query there is: a table of one column and one row."""
+        """The smallest possible query: a table of one column and one row."""
         table = self._load(self._directory / f"narrow.{self._name}").select("row_id").toArrow()
         assert table.num_rows == 1
 
@@ -96,13 +96,13 @@ class _Data:
 
 
 def first(spark: SparkSession, name: str, directory: Path, select: int) -> dict[str, float]:
-    """The first query of a session, with all that makes the session ready for it."""
+    """The first query of a session, including the setup of the session."""
     data = _Data(spark, name, directory)
     return {f"new session, select {select}": stopwatch(lambda: data.select(select))[0]}
 
 
 def cold(spark: SparkSession, name: str, directory: Path, select: int) -> dict[str, float]:
-    """The first query to the data, in a session that has asked something small before."""
+    """The first query of the data, in a session that has run a small query before."""
     data = _Data(spark, name, directory)
     return {
         "new session, smallest query": stopwatch(data.narrow)[0],

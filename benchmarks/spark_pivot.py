@@ -1,4 +1,4 @@
-"""Long rows to a wide table: the pivot job against Spark's own pivot, which may not finish."""
+"""Benchmark of the pivot job and Spark's own pivot, which may not finish."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _REASON = re.compile(r"^(?:Caused by: |: )?(?:\w+\.)+(\w+(?:Error|Exception): .{
 
 
 def _measure(way: str, source: Path, target: Path, limit: float) -> float | str:
-    """Seconds that a session of its own took for the pivot, or why there are none."""
+    """Seconds that a separate session took for the pivot, or why there are none."""
     command = [sys.executable, "-m", "benchmarks.spark_pivot", "--child", way]
     log = target.with_suffix(".log")
     with (
@@ -127,11 +127,11 @@ def _verdict(ours: float | str, theirs: float | str, limit: float) -> tuple[str,
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure in sessions of their own, and print what came out."""
+    """Measure in separate sessions, and print the results."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark_pivot", description=__doc__)
     parser.add_argument("--columns", type=int, default=10_000, help="features")
     parser.add_argument("--entities", type=int, default=200, help="rows of the wide table")
-    parser.add_argument("--limit", type=float, default=900, help="seconds that each may take")
+    parser.add_argument("--limit", type=float, default=900, help="time limit in seconds for each")
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.child:

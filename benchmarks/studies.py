@@ -1,4 +1,4 @@
-"""What the studies of writer options share."""
+"""Shared parts of the studies of writer options."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def time_selections(
 
 
 def bytes_of_one(path: Path, names: Sequence[str]) -> int:
-    """Bytes that are read to open a file and get one column; median over some columns."""
+    """Bytes read to open a file and read one column; median over some columns."""
     counts = []
     for name in names:
         with RecordedFile(path) as file:

@@ -1,4 +1,4 @@
-"""Set-up of a run: tables and files, made when a case first needs them, outside of its timing."""
+"""Setup of a run: tables and files, built on first use, outside the timing."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Workspace:
     Parameters
     ----------
     profile : Profile
-        How large the run is.
+        Size of the run.
     peers : sequence of str
-        Formats that take part.
+        Formats to compare.
     directory : Path
         Where files go.
     log : callable
-        Gets a line of text whenever there is something to tell.
+        Called with a line of text to report progress.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Workspace:
         return self._tables[name]
 
     def path(self, table: str, peer: str) -> Path:
-        """Where a peer's file of a table is or would be."""
+        """The path of a peer's file of a table, whether it exists or not."""
         return self.directory / f"{table}.{self.peers[peer].suffix}"
 
     def skipped(self, table: str, peer: str) -> str:
@@ -76,7 +76,7 @@ class Workspace:
         return self._skipped.get((table, peer), "")
 
     def file(self, table: str, peer: str) -> Path | None:
-        """A peer's file of a table, written when first asked for; None if it is skipped."""
+        """A peer's file of a table, written on first use; None if it is skipped."""
         key = table, peer
         if key not in self._files and key not in self._skipped:
             self._skipped[key] = reason = self._reason_to_skip(table, peer)
@@ -93,12 +93,12 @@ class Workspace:
         return path
 
     def writes_apart(self, table: str, peer: str) -> bool:
-        """Whether a peer's file of a table is written by a process of its own."""
+        """Whether a peer's file of a table is written in a separate process."""
         above = self.peers[peer].writes_apart_above
         return above is not None and self.table(table).num_columns > above
 
     def write_seconds(self, table: str, peer: str) -> float:
-        """How long the set-up took to write a file that is there."""
+        """The time that the setup took to write an existing file."""
         return self._seconds[table, peer]
 
     def _reason_to_skip(self, table: str, peer: str) -> str:
@@ -155,7 +155,7 @@ class Workspace:
         self.log_case(table, case)
 
     def log_case(self, table: str, case: str) -> None:
-        """Tell what a case gave."""
+        """Report the results of a case."""
         parts = []
         for peer in self.measurements.peers():
             item = self.measurements.get(table, case, peer)

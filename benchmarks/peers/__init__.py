@@ -1,4 +1,4 @@
-"""The formats that are compared, one module each; only what is asked for gets imported."""
+"""The formats to compare, one module each, imported on demand."""
 
 from __future__ import annotations
 

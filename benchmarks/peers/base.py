@@ -1,4 +1,4 @@
-"""What a format must offer to be measured."""
+"""The interface of a format in the benchmarks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class OpenFile(AbstractContextManager["OpenFile"]):
         return self.read(None).take(pa.array(rows))
 
     def look_up(self, names: Sequence[str]) -> None:
-        """Find columns by name without reading them, where the interface allows that."""
+        """Find columns by name without reading them, if the interface allows it."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -61,11 +61,11 @@ class Peer(ABC):
     Attributes
     ----------
     title : str
-        The format as reports call it.
+        Name of the format in reports.
     distribution : str
         The package whose version the report names.
     suffix : str
-        Ending of its files.
+        Extension of its files.
     has_levels : bool
         Whether the zstd level can be chosen.
     reads_file_objects : bool
@@ -73,9 +73,9 @@ class Peer(ABC):
     looks_up_names : bool
         Whether ``OpenFile.look_up`` works.
     writes_apart_above : int or None
-        Width from which on its writer, which keeps memory, gets a process of its own.
+        Width above which its writer, which does not release memory, runs in a separate process.
     max_columns : int or None
-        Width that its writer cannot be trusted with.
+        Maximum width for its writer.
     """
 
     title: str
@@ -89,7 +89,7 @@ class Peer(ABC):
 
     @abstractmethod
     def write(self, table: pa.Table, path: Path, level: int) -> None:
-        """Write a table as one file, compressed with zstd where the format has it."""
+        """Write a table as one file, compressed with zstd if the format supports it."""
 
     @abstractmethod
     def open(self, source: Source) -> OpenFile:
@@ -111,7 +111,7 @@ class Peer(ABC):
             return file.take(rows)
 
     def open_schema(self, source: Source) -> pa.Schema:
-        """Open a file and make its Arrow schema."""
+        """Open a file and build its Arrow schema."""
         with self.open(source) as file:
             return file.schema
 

@@ -90,7 +90,7 @@ class _Task(Generic[_Item, _Result]):
 class Background(Generic[_Result]):
     """A call of a function on a thread of its own, while the caller does something else.
 
-    If no thread can be started, whoever asks for the result does the work.
+    If no thread can be started, the caller that requests the result does the work.
 
     Examples
     --------

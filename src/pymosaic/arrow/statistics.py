@@ -134,7 +134,7 @@ def make_statistics(
     Raises
     ------
     CorruptFileError
-        If the bytes are no value of this type.
+        If the bytes are not a valid value of this type.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def decode_value(data: bytes, arrow_type: pa.DataType) -> pa.Scalar:
     Raises
     ------
     CorruptFileError
-        If the bytes are no value of this type.
+        If the bytes are not a valid value of this type.
 
     Examples
     --------

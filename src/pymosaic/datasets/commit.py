@@ -14,7 +14,7 @@ the dataset and publishes; one that only adds files never waits for others.
 
 Death before that step: nothing is visible; ``vacuum`` removes what was left. Death after it: all is
 visible and what was replaced is not. Files that were replaced stay for ``keep_replaced`` seconds,
-so that whoever has found them before can read them to the end; a later commit or ``vacuum`` deletes
+so that readers that already use them can finish; a later commit or ``vacuum`` deletes
 them.
 """
 

@@ -276,7 +276,7 @@ def remove_directories(storage: Directory, paths: Iterable[str]) -> None:
 
 
 def is_older(entry: Entry, now: float | None, seconds: float) -> bool:
-    """Whether a file is so many seconds old, at a time of its file system; 0 takes them all."""
+    """Whether a file has this age in seconds, by its file system's clock; 0 matches all files."""
     if seconds == 0:
         return True
     return None not in (entry.modified, now) and now - entry.modified > seconds  # type: ignore[operator]

@@ -15,7 +15,7 @@ def match_names(
     case_sensitive: bool,
     relation: Collection[str] = (),
 ) -> list[str | None]:
-    """For each name that is wanted, the name that is known, or None.
+    """For each wanted name the matching known name, or None.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class MosaicDataSource(DataSource):
 
     @property
     def starts_workers(self) -> bool:
-        """Whether nothing is wanted but that workers start."""
+        """Whether this read only starts workers."""
         return bool(self._parsed.pushed.get("start"))
 
     @classmethod
