@@ -13,6 +13,7 @@ import pyarrow.fs
 import pytest
 
 import pymosaic
+from tests.datasets.building import write_files
 
 OLD = pa.table({"n": range(100)})
 NEW = pa.table({"n": range(500, 600)})
@@ -146,3 +147,29 @@ def test_a_file_of_the_same_size_in_another_file_system(tmp_path: Path) -> None:
     assert memory.info("/replaced-same-size/a.mosaic")["size"] == size
     assert held.count_rows(WANTED) == 100
     assert held.to_table(filters=WANTED).equals(NEW)
+
+
+def test_heads_are_carried_over_to_a_new_listing_where_files_are_the_same(
+    tmp_path: Path, reads: Any
+) -> None:
+    write_files(tmp_path, {"a.mosaic": {"n": [1]}, "b.mosaic": {"n": [2]}})
+    held = pymosaic.Dataset(str(tmp_path))
+    reads.clear()
+    again = pymosaic.Dataset(str(tmp_path), opened_before=held)
+    assert reads.ranges == []
+    assert again.scan().to_table()["n"].to_pylist() == [1, 2]
+    write_files(tmp_path, {"b.mosaic": {"m": ["x"]}, "c.mosaic": {"n": [3]}})
+    reads.clear()
+    changed = pymosaic.Dataset(str(tmp_path), opened_before=held)
+    assert reads.files == {"b.mosaic", "c.mosaic"}
+    assert sorted(changed.schema.names) == ["m", "n"]
+
+
+def test_on_other_file_systems_a_listing_must_tell_the_time(memory_filesystem: Any) -> None:
+    table = pa.table({"n": [1]})
+    pymosaic.write_table(table, "/d/a.mosaic", filesystem=memory_filesystem)
+    held = pymosaic.Dataset("/d", filesystem=memory_filesystem)
+    same = pa.table({"n": [2]})
+    pymosaic.write_table(same, "/d/a.mosaic", filesystem=memory_filesystem)
+    again = pymosaic.Dataset("/d", filesystem=memory_filesystem, opened_before=held)
+    assert again.scan(filters=[("n", "=", 2)]).to_table().num_rows == 1

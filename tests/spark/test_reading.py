@@ -32,6 +32,23 @@ def test_patterns_and_lists(spark, wide):
     assert pymosaic.spark.read(spark, [Path(path) for path in several]).count() == 40
 
 
+def test_a_query_reads_no_end_of_a_file_that_was_read_for_the_schema(spark, tmp_path, reads):
+    for number in range(3):
+        pymosaic.write_table(pa.table({"n": [number]}), tmp_path / f"{number}.mosaic")
+    frame = spark.read.format("mosaic").load(str(tmp_path))
+    assert sorted(name for name, _, _ in reads.ranges) == ["0.mosaic", "1.mosaic", "2.mosaic"]
+    reads.clear()
+    assert sorted(row.n for row in frame.collect()) == [0, 1, 2]
+    assert frame.where("n > 0").count() == 2
+    assert reads.ranges == []
+    # What has changed since is read anew, other columns included.
+    pymosaic.write_table(pa.table({"n": [10], "m": ["new"]}), tmp_path / "1.mosaic")
+    fresh = spark.read.format("mosaic").load(str(tmp_path))
+    assert {name for name, _, _ in reads.ranges} == {"1.mosaic"}
+    assert sorted(fresh.columns) == ["m", "n"]
+    assert sorted(row.n for row in fresh.collect()) == [0, 2, 10]
+
+
 def test_columns_and_filters_narrow_the_relation(spark, tmp_path):
     table = pa.table(
         {

@@ -40,6 +40,9 @@ class Dataset(ArrowDataset):
     are widened if nothing is lost.
 
     It is also a ``pyarrow.dataset.Dataset``, so that DuckDB and others can query it.
+
+    With ``opened_before``, the same dataset as it was, the ends of files that have not changed are
+    not read again.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class Dataset(ArrowDataset):
         partitioning: str | None = "hive",
         on_error: str = "raise",
         limits: Limits | None = None,
+        opened_before: Dataset | None = None,
     ) -> None:
         super().__init__()
         if partitioning not in ("hive", None):
@@ -64,7 +68,7 @@ class Dataset(ArrowDataset):
         self._limits = Limits() if limits is None else limits
         self._on_error = on_error
         found, files, united = self._find(
-            source, filesystem, partitioning == "hive", schema is None
+            source, filesystem, partitioning == "hive", schema is None, opened_before
         )
         if not files and schema is None:
             raise DatasetError(
@@ -87,13 +91,22 @@ class Dataset(ArrowDataset):
         self._catalog: Catalog | None = None
 
     def _find(
-        self, source: DatasetSource, filesystem: object, hive: bool, with_schema: bool
+        self,
+        source: DatasetSource,
+        filesystem: object,
+        hive: bool,
+        with_schema: bool,
+        opened_before: Dataset | None,
     ) -> tuple[Discovery, list[DataFile], pa.Schema | None]:
         """The files, and their merged schema if requested."""
         for attempt in range(_ATTEMPTS):
             found = discover(source, filesystem, hive)
             self._filesystem = found.filesystem
-            self._heads = HeadStore(found.filesystem, self._limits)
+            if opened_before is None:
+                self._heads = HeadStore(found.filesystem, self._limits)
+            else:
+                heads = opened_before._files.heads
+                self._heads = heads.carried_over(found.files, found.filesystem)
             if not with_schema and self._on_error == "raise":
                 break
             try:
@@ -168,6 +181,11 @@ class Dataset(ArrowDataset):
     def base(self) -> str:
         """The directory, pattern or file of the dataset."""
         return self._files.base
+
+    @property
+    def known_bytes(self) -> int:
+        """About how much memory is held by what is known of files."""
+        return self._files.heads.num_bytes
 
     @property
     def num_bytes(self) -> int:

@@ -93,6 +93,28 @@ class HeadStore:
         """The head of a file, if cached."""
         return self._kept.get(path)
 
+    @property
+    def num_bytes(self) -> int:
+        """About what cached heads take."""
+        return self._bytes
+
+    def carried_over(self, files: Iterable[DataFile], filesystem: Any) -> HeadStore:
+        """A cache for a new listing, with the heads of files that are as they were."""
+        store = HeadStore(filesystem, self._limits, self._max_bytes)
+        for file in files:
+            head = self._kept.get(file.path)
+            if head is not None and self._is_unchanged(head, file):
+                store._keep(file.path, head)
+        return store
+
+    def _is_unchanged(self, head: FileHead, file: DataFile) -> bool:
+        if self._filesystem is None:
+            status = status_of(resolve_location(file.path))
+            return status is not None and head.is_of(status.size, status.version)
+        # A listing must tell the time: a size alone may be that of another file.
+        known = file.size is not None and file.modified is not None and head.version is not None
+        return known and head.is_of(file.size or 0, file.modified)
+
     def load(
         self, files: Iterable[DataFile], check: bool = False
     ) -> Iterator[tuple[DataFile, FileHead | MosaicError]]:

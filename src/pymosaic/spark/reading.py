@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import threading
 import warnings
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -36,6 +38,9 @@ _OPEN_COST = 1 << 20
 _PIECE_BYTES = 8 << 20
 _WHOLE_FILES = 1 << 62
 _DEFAULT_PARALLELISM = 8
+# Of datasets that were opened: how many are kept, and what the known ends of their files may take.
+_KEPT_RELATIONS = 4
+_KEPT_BYTES = 64 << 20
 
 
 class Split(InputPartition):
@@ -46,18 +51,49 @@ class Split(InputPartition):
         self.pieces = pieces
 
 
+class _OpenedRelations:
+    """The datasets opened last: what was read of their files serves the next query as well.
+
+    Files are listed for each query, and the end of a file is read again if it has changed.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, Dataset] = OrderedDict()
+
+    def get(self, key: str) -> Dataset | None:
+        """The dataset as it was opened last."""
+        with self._lock:
+            return self._kept.get(key)
+
+    def put(self, key: str, dataset: Dataset) -> None:
+        """Keep a dataset, unless what is known of its files takes much memory."""
+        with self._lock:
+            self._kept.pop(key, None)
+            if dataset.known_bytes <= _KEPT_BYTES:
+                self._kept[key] = dataset
+            while len(self._kept) > _KEPT_RELATIONS:
+                self._kept.popitem(last=False)
+
+
+_opened = _OpenedRelations()
+
+
 def open_relation(options: SourceOptions) -> Dataset:
     """Open the dataset that the options name."""
     # It imports pandas, through Arrow: tasks do without.
     from pymosaic.datasets.dataset import Dataset
 
     locations, filesystem = locate(options.locations, options.storage)
+    key = repr((locations, sorted(options.storage.items()), options.partitioning))
     dataset = Dataset(
         tuple(locations) if len(locations) > 1 else locations[0],
         filesystem=filesystem,
         partitioning=options.partitioning,
         on_error="skip" if options.ignore_corrupt_files else "raise",
+        opened_before=_opened.get(key),
     )
+    _opened.put(key, dataset)
     if options.ignore_corrupt_files:
         total = len(discover(tuple(locations), filesystem, False).files)
         if len(dataset.files) < total:
