@@ -144,7 +144,7 @@ def test_a_broken_file_is_named(spark, wide, tmp_path):
     with pytest.raises(Exception, match=r"broken\.mosaic"):
         spark.read.format("mosaic").load(str(tmp_path))
     reader = spark.read.format("mosaic").option("ignoreCorruptFiles", "true")
-    with pytest.warns(UserWarning, match="1 of 2 files are left out"):
+    with pytest.warns(UserWarning, match="1 of 2 files are skipped"):
         assert reader.load(str(tmp_path)).count() == 20
 
 

@@ -36,9 +36,9 @@ class WriteMode(enum.StrEnum):
         Parameters
         ----------
         mode : str or WriteMode
-            What the caller gave.
+            The caller's mode.
         without : tuple of WriteMode
-            Modes that this caller cannot have.
+            Modes that are not available to the caller.
         """
         known = [item for item in cls if item not in without]
         if mode not in known:

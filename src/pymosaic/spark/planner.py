@@ -1,7 +1,7 @@
-"""Answers, in the driver's own Python process, what Spark asks of the source.
+"""Answers Spark's requests to the source in the driver's own Python process.
 
-Spark would start a process for each kind of question: one that makes the source and finds its
-schema, one that plans a read. Each has to start Python and to import all that is here already.
+Otherwise Spark would start a process for each kind of request: one that creates the source and
+finds its schema, and one that plans a read. Each would have to start Python and import everything.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from pymosaic.spark.types import spark_types
 
 __all__ = ["DriverPlanner"]
 
-# Scans that were counted and not yet planned; a scan that is forgotten is planned anew.
+# Scans that were counted and not yet planned; a dropped scan is planned again.
 _MAX_SCANS = 32
 
 
 def _packed(schema: pa.Schema) -> list[bytes]:
-    """Names and types of columns: reading a wide schema as JSON would take the JVM long.
+    """Names and types of columns in a compact form: the JVM is slow to parse a wide schema as JSON.
 
     The first part has, for each column, the number of its type, the length of its name, and the
     name; the others are the types.
@@ -48,7 +48,7 @@ def _packed(schema: pa.Schema) -> list[bytes]:
 
 
 class DriverPlanner:
-    """What the JVM calls, through py4j, as a ``java.util.function.Function``."""
+    """The object that the JVM calls through py4j, as a ``java.util.function.Function``."""
 
     def __init__(self) -> None:
         self._pickler: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]
@@ -56,9 +56,9 @@ class DriverPlanner:
         self._lock = threading.Lock()
 
     def apply(self, question: str) -> bytes:
-        """Answer a question (JSON) with parts, each behind its length; with none on any error.
+        """Answer a request (JSON) with parts, each prefixed by its length; with none on any error.
 
-        Spark then asks again in its own way, and that way it tells users what is wrong.
+        Spark then asks again in its own way, which shows the error to users.
         """
         try:
             parts = self._answer(json.loads(question))
@@ -87,7 +87,7 @@ class DriverPlanner:
     def _reader(
         self, source: MosaicDataSource, schema: StructType, last: bool = False
     ) -> MosaicReader:
-        """The plan of a scan; one that was made for its statistics is used for the read."""
+        """The plan of a scan; a plan made for its statistics is reused for the read."""
         scan = source.scan_id
         with self._lock:
             found = self._scans.pop(scan, None) if scan else None

@@ -1,4 +1,4 @@
-"""Reading: a dataset's plan becomes Spark's partitions, its batches Spark's rows."""
+"""Reading: the plan of a dataset as Spark partitions, and its batches as Spark rows."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchReader", "MosaicReader", "Split", "open_relation", "start_worker"]
 
-# What opening a file costs, in bytes read: a task is not given more small files than it can open
-# in the time in which another reads its share.
+# The cost of opening a file, in bytes read: a task gets no more small files than it can open in
+# the time that another task takes to read its share.
 _OPEN_COST = 1 << 20
-# Large files are cut, so that their row groups can be shared out.
+# Large files are split, so that their row groups can be distributed.
 _PIECE_BYTES = 8 << 20
 _WHOLE_FILES = 1 << 62
 _DEFAULT_PARALLELISM = 8
@@ -44,7 +44,7 @@ _KEPT_BYTES = 64 << 20
 
 
 class Split(InputPartition):
-    """What one task reads."""
+    """The input of one task."""
 
     def __init__(self, pieces: tuple[Piece, ...]) -> None:
         super().__init__(None)
@@ -80,8 +80,8 @@ _opened = _OpenedRelations()
 
 
 def open_relation(options: SourceOptions) -> Dataset:
-    """Open the dataset that the options name."""
-    # It imports pandas, through Arrow: tasks do without.
+    """Open the dataset given by the options."""
+    # It imports pandas, through Arrow, which tasks do not need.
     from pymosaic.datasets.dataset import Dataset
 
     locations, filesystem = locate(options.locations, options.storage)
@@ -98,14 +98,14 @@ def open_relation(options: SourceOptions) -> Dataset:
         total = len(discover(tuple(locations), filesystem, False).files)
         if len(dataset.files) < total:
             warnings.warn(
-                f"ignoreCorruptFiles: {total - len(dataset.files)} of {total} files are left out",
+                f"ignoreCorruptFiles: {total - len(dataset.files)} of {total} files are skipped",
                 stacklevel=2,
             )
     return dataset
 
 
 def has_files(options: SourceOptions) -> bool:
-    """Whether there is something to read; a new table has no file yet."""
+    """Whether there is anything to read; a new table has no files yet."""
     locations, filesystem = locate(options.locations, options.storage)
     try:
         return bool(discover(tuple(locations), filesystem, False).files)
@@ -120,13 +120,13 @@ class BatchReader:
     Parameters
     ----------
     task : ScanTask or None
-        What all tasks of a scan share; None if there is nothing to read.
+        Shared by all tasks of a scan; None if there is nothing to read.
     target : pyarrow.Schema
         The batches' schema.
     max_batch_bytes : int
-        Larger batches are handed over in slices.
+        Larger batches are passed on in slices.
     limit : int or None
-        Rows after which a task may stop.
+        Number of rows after which a task may stop.
     names : tuple of (str or None)
         For each column of the target, what it is called in the dataset; None if it is not there.
     sound_only : bool
@@ -141,7 +141,7 @@ class BatchReader:
     sound_only: bool = False
 
     def read(self, pieces: tuple[Piece, ...]) -> Iterator[pa.RecordBatch]:
-        """The rows of some pieces."""
+        """Read the rows of some pieces."""
         if self.task is None or not pieces:
             return
         left = self.limit
@@ -189,7 +189,7 @@ class BatchReader:
 
 
 def start_worker(partitions: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Read nothing; a worker that runs this has imported all that a read needs."""
+    """Read nothing; a worker that runs this has imported everything that a read needs."""
     for _ in partitions:
         pass
     yield from ()
@@ -216,14 +216,14 @@ def _sliced(batch: pa.RecordBatch, max_bytes: int) -> Iterator[pa.RecordBatch]:
 
 
 class MosaicReader(DataSourceReader):
-    """Plans a scan, on the driver, when it is made; reads it in tasks.
+    """Plans a scan on the driver when created, and reads it in tasks.
 
     Parameters
     ----------
     options : SourceOptions
-        Where and what to read.
+        What to read.
     schema : pyspark.sql.types.StructType
-        The columns that are read: those of the relation, or fewer.
+        The columns to read: those of the relation, or fewer.
     """
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
@@ -246,7 +246,7 @@ class MosaicReader(DataSourceReader):
             if name is not None:
                 arrow_type = dataset.schema.field(name).type
                 spellings[field.name] = name
-                # Spark's literals are of its own type: no filter is pushed to a column it casts.
+                # Literals have Spark's types: nothing is pushed down for a column that it casts.
                 if spark_type(arrow_type) == field.dataType:
                     exact[field.name] = arrow_type
         pushed = translate(options.pushed.get("filters", ()), exact)
@@ -271,22 +271,22 @@ class MosaicReader(DataSourceReader):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        # Tasks get their own split, not those of all.
+        # Each task gets only its own split.
         return {"batches": self.batches}
 
     def partitions(self) -> list[Split]:
-        """What each task reads; at least one, since Spark would make up one of its own."""
+        """The inputs of tasks; at least one, because Spark would otherwise invent one."""
         return self._splits
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read what one task is given."""
+        """Read the input of one task."""
         assert isinstance(partition, Split)
         _skip_checks(len(self.batches.target))
         return self.batches.read(partition.pieces)
 
 
 def _split(pieces: Iterable[Piece], options: SourceOptions) -> list[Split]:
-    """Group pieces, in order, to tasks of about equal cost."""
+    """Group pieces, in order, into tasks of about equal cost."""
     costs = [(piece, piece.num_bytes + _OPEN_COST) for piece in pieces]
     total = sum(cost for _, cost in costs)
     parallelism = min(options.pushed.get("parallelism", _DEFAULT_PARALLELISM), len(costs))
@@ -294,14 +294,14 @@ def _split(pieces: Iterable[Piece], options: SourceOptions) -> list[Split]:
     groups: dict[int, list[Piece]] = {}
     before = 0
     for piece, cost in costs:
-        # A piece belongs to the task in whose share its middle lies.
+        # A piece belongs to the task whose share contains its middle.
         groups.setdefault((2 * before + cost) * count // (2 * total), []).append(piece)
         before += cost
     return [Split(tuple(_joined(group))) for group in groups.values()]
 
 
 def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Pieces of one file that follow each other become one: it is opened once."""
+    """Merge adjacent pieces of one file, so that it is opened once."""
     for _, group in groupby(pieces, key=lambda piece: piece.path):
         first, *others = group
         if others:

@@ -21,7 +21,7 @@ __all__ = ["MosaicDataSource"]
 class MosaicDataSource(DataSource):
     """Mosaic files and datasets in Spark.
 
-    :func:`pymosaic.spark.enable` registers it; see there for what else a session gets.
+    :func:`pymosaic.spark.enable` registers it, and describes what else it sets up.
     """
 
     def __init__(self, options: dict[str, str]) -> None:
@@ -30,7 +30,7 @@ class MosaicDataSource(DataSource):
 
     @property
     def scan_id(self) -> str | None:
-        """Names one scan of one query, if the optimizer rule made it."""
+        """Identifies one scan of one query, if the optimizer rule made it."""
         return self._parsed.pushed.get("scan")
 
     @property
@@ -40,11 +40,11 @@ class MosaicDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What the source is called in ``format("mosaic")`` and ``USING mosaic``."""
+        """The name of the source in ``format("mosaic")`` and ``USING mosaic``."""
         return "mosaic"
 
     def schema(self) -> StructType:
-        """The relation's columns: those of all files, narrowed by the option `columns`."""
+        """The relation's columns: those of all files, or those selected by the option `columns`."""
         from pymosaic.spark.types import spark_schema
 
         return spark_schema(self.arrow_schema())

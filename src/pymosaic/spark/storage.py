@@ -1,4 +1,4 @@
-"""Where the source reads and writes: Spark's spellings of URIs, and the options `storage.*`."""
+"""Locations of the source: Spark's spellings of URIs, and the options `storage.*`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pymosaic.errors import InvalidOptionError
 
 __all__ = ["locate"]
 
-# Hadoop's names for object stores, and the names that Arrow knows.
+# Hadoop's names for object stores, and Arrow's names.
 _SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 _FLAGS = {"true": True, "false": False}
 
 
 def locate(locations: list[str], storage: Mapping[str, str]) -> tuple[list[str], Any]:
-    """Return locations as the dataset layer takes them, and the file system if options make one.
+    """Return locations for the dataset layer, and the file system if options define one.
 
     Examples
     --------

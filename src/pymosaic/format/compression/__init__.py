@@ -1,4 +1,4 @@
-"""How blocks are compressed: one module per codec, one table that lists them.
+"""Compression of blocks: one module per codec, and one table that lists them.
 
 A block is the schema content, a monolithic bucket or a page. The footer has one byte for all of
 them:

@@ -1,4 +1,4 @@
-"""What a codec can do. Blocks are compressed one by one, and nothing else is compressed."""
+"""The interface of a codec. Blocks are compressed one by one, and nothing else is compressed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Compressor(ABC):
 
     @abstractmethod
     def compress(self, content: bytes) -> bytes:
-        """The block that holds this content."""
+        """Compress content to a block."""
 
 
 class Compression(ABC):
@@ -27,14 +27,14 @@ class Compression(ABC):
     Attributes
     ----------
     code : int
-        Its number in the footer.
+        Number in the footer.
     name : str
-        What users call it.
+        Name for users.
     is_plain : bool
         Whether a block is its content. If so, offsets inside a block are offsets in the file, and
         no bucket is paged.
     max_block_bytes : int
-        The largest content that a writer may put into a block.
+        Maximum size of the content of a block, for writers.
     """
 
     code: ClassVar[int]
@@ -44,7 +44,7 @@ class Compression(ABC):
 
     @abstractmethod
     def compressor(self, level: int, checksum: bool) -> Compressor:
-        """What compresses the blocks of one file."""
+        """The compressor for the blocks of one file."""
 
     @abstractmethod
     def decompress(
@@ -52,9 +52,9 @@ class Compression(ABC):
     ) -> bytes | memoryview:
         """The content of a block, which has exactly ``declared_size`` bytes.
 
-        The size is checked before memory is taken for it. ``structure`` is for messages.
+        The size is checked before memory is allocated. ``structure`` is for messages.
         """
 
     @abstractmethod
     def has_checksum(self, block: bytes | memoryview) -> bool:
-        """Whether decompression would notice a changed value."""
+        """Whether decompression detects a changed value."""

@@ -12,7 +12,7 @@ __all__ = ["NoCompression"]
 
 
 class NoCompression(Compression):
-    """Blocks as they are. Their size has no cap of its own: it is that of the file."""
+    """Uncompressed blocks. Their size needs no cap, because the file bounds it."""
 
     code: ClassVar[int] = 0
     name: ClassVar[str] = "none"
@@ -20,7 +20,7 @@ class NoCompression(Compression):
     max_block_bytes: ClassVar[int] = (1 << 32) - 1
 
     def compressor(self, level: int, checksum: bool) -> Compressor:
-        """What leaves the blocks of one file alone."""
+        """The compressor of one file, which changes nothing."""
         return _Unchanged(self)
 
     def decompress(
@@ -35,7 +35,7 @@ class NoCompression(Compression):
         return block
 
     def has_checksum(self, block: bytes | memoryview) -> bool:
-        """No block has one."""
+        """Always false: uncompressed blocks have no checksum."""
         return False
 
 

@@ -20,7 +20,7 @@ __all__ = ["Zstd", "decompress"]
 # zstd's densest content is a run: 128 KiB from 4 bytes. Twice that is a forged size.
 _MAX_RATIO = 65536
 _ALWAYS_PLAUSIBLE = 1 << 20
-# The byte of a frame after its magic number, and the bit of it that announces a checksum.
+# The byte of a frame after its magic number, and its bit that marks a checksum.
 _FRAME_DESCRIPTOR = 4
 _CHECKSUM_FLAG = 4
 _contexts = threading.local()
@@ -39,7 +39,7 @@ def decompress(
     """Decompress one zstd frame of exactly ``declared_size`` bytes of content."""
     if declared_size > limits.max_block_bytes:
         raise LimitExceededError(
-            f"a block of {declared_size} bytes is above Limits.max_block_bytes "
+            f"a block of {declared_size} bytes exceeds Limits.max_block_bytes "
             f"({limits.max_block_bytes})",
             structure=structure,
         )
@@ -67,7 +67,7 @@ def decompress(
 
 
 class Zstd(Compression):
-    """Blocks as zstd frames; a reader holds their content to ``Limits.max_block_bytes``."""
+    """Blocks as zstd frames; readers limit their content to ``Limits.max_block_bytes``."""
 
     code: ClassVar[int] = 1
     name: ClassVar[str] = "zstd"
@@ -75,7 +75,7 @@ class Zstd(Compression):
     max_block_bytes: ClassVar[int] = Limits().max_block_bytes
 
     def compressor(self, level: int, checksum: bool) -> Compressor:
-        """What makes the frames of one file."""
+        """The compressor for the frames of one file."""
         return _FrameCompressor(self, level, checksum)
 
     def decompress(
@@ -90,7 +90,7 @@ class Zstd(Compression):
 
 
 class _FrameCompressor(Compressor):
-    """Makes frames of one level; each thread has its own zstd context."""
+    """Makes frames with one level; each thread has its own zstd context."""
 
     def __init__(self, compression: Compression, level: int, checksum: bool) -> None:
         super().__init__(compression)
