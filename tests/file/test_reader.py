@@ -520,7 +520,7 @@ class TestErrorsTellWhere:
         assert str(caught.value).startswith(f"{path}, row group 0, bucket 0: ")
 
     def test_a_file_that_is_none(self, path: Path) -> None:
-        path.write_bytes(b"PAR1" * 20)
+        path.write_bytes(b"none" * 20)
         with pytest.raises(pymosaic.CorruptFileError, match="not a Mosaic file") as caught:
             pymosaic.read_table(path)
         assert (caught.value.path, caught.value.structure) == (str(path), "footer")

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from pymosaic.datasets.discovery import DataFile
+from pymosaic.datasets.records import job_of
 from pymosaic.errors import (
     CorruptFileError,
     DatasetError,
@@ -125,7 +126,8 @@ class HeadStore:
         files : iterable of DataFile
         check : bool
             Check whether files were replaced since their heads were read, and read those again.
-            Local files, for which this costs nothing, are always checked.
+            Local files, for which this costs nothing, are always checked; elsewhere files of jobs,
+            whose names are never used again, never are.
         """
         workers = num_threads() if self._filesystem is None else _REMOTE_OPENERS
         load = partial(self._load, check or self._filesystem is None)
@@ -152,6 +154,8 @@ class HeadStore:
         version: object = file.modified
         size = file.size
         if head is not None:
+            # A file of a job has a name that is never used again.
+            check = check and (self._filesystem is None or job_of(file.path) is None)
             status = status_of(resolve_location(file.path, self._filesystem)) if check else None
             if not check or (status is not None and head.is_of(status.size, status.version)):
                 return file, head

@@ -33,83 +33,23 @@ function quotedEntry(name) {
   return /[",\n]/.test(name) || name.trim() !== name ? `"${name.replaceAll('"', '""')}"` : name;
 }
 
-const STAR = -1;
-const ANY = -2;
-
-// A pattern as a list of code points, STAR, ANY and sets; as Python's fnmatch understands it.
+// A pattern as the pieces between its stars; nothing else in it is special.
 function parsePattern(pattern) {
-  const marks = Array.from(pattern);
-  const tokens = [];
-  for (let i = 0; i < marks.length; ) {
-    const mark = marks[i++];
-    if (mark === "*") {
-      if (tokens[tokens.length - 1] !== STAR) tokens.push(STAR);
-    } else if (mark === "?") tokens.push(ANY);
-    else if (mark === "[") {
-      let end = i;
-      if (marks[end] === "!") end += 1;
-      if (marks[end] === "]") end += 1;
-      while (end < marks.length && marks[end] !== "]") end += 1;
-      if (end >= marks.length) tokens.push("[".codePointAt(0));
-      else {
-        tokens.push(parseSet(marks.slice(i, end)));
-        i = end + 1;
-      }
-    } else tokens.push(mark.codePointAt(0));
+  return pattern.split("*");
+}
+
+// Each piece is looked for behind the one before, so that no pattern takes long.
+function matchesPattern(pieces, text) {
+  const first = pieces[0];
+  const last = pieces[pieces.length - 1];
+  if (!text.startsWith(first) || !text.endsWith(last)) return false;
+  let at = first.length;
+  for (const piece of pieces.slice(1, -1)) {
+    const found = text.indexOf(piece, at);
+    if (found < 0) return false;
+    at = found + piece.length;
   }
-  return tokens;
-}
-
-function parseSet(marks) {
-  const negated = marks[0] === "!";
-  const points = (negated ? marks.slice(1) : marks).map((mark) => mark.codePointAt(0));
-  const ranges = [];
-  const HYPHEN = 45;
-  for (let i = 0; i < points.length; ) {
-    if (i + 2 < points.length && points[i + 1] === HYPHEN) {
-      // A range that runs backwards holds nothing.
-      if (points[i] <= points[i + 2]) ranges.push([points[i], points[i + 2]]);
-      i += 3;
-    } else {
-      ranges.push([points[i], points[i]]);
-      i += 1;
-    }
-  }
-  return { negated, ranges };
-}
-
-function matchesToken(token, point) {
-  if (token === ANY) return true;
-  if (typeof token === "number") return token === point;
-  return token.ranges.some(([low, high]) => low <= point && point <= high) !== token.negated;
-}
-
-// Only the last star is ever tried again, so that no pattern takes long.
-function matchesPattern(tokens, text) {
-  const points = Array.from(text, (mark) => mark.codePointAt(0));
-  let at = 0;
-  let token = 0;
-  let star = -1;
-  let retry = 0;
-  while (at < points.length) {
-    if (token < tokens.length && tokens[token] !== STAR && matchesToken(tokens[token], points[at])) {
-      at += 1;
-      token += 1;
-    } else if (token < tokens.length && tokens[token] === STAR) {
-      star = token++;
-      retry = at;
-    } else if (star >= 0) {
-      token = star + 1;
-      at = ++retry;
-    } else return false;
-  }
-  while (tokens[token] === STAR) token += 1;
-  return token === tokens.length;
-}
-
-// The part of a pattern before its first wildcard: names that lack it need no closer look.
-function literalPrefix(pattern) {
-  return pattern.slice(0, pattern.search(/[*?[]/));
+  return at <= text.length - last.length;
 }
 
 class Projection {
@@ -133,13 +73,12 @@ class Projection {
   }
 
   expand(pattern, wanted) {
-    if (!/[*?[]/.test(pattern)) return false;
+    if (!pattern.includes("*")) return false;
     const { names } = this.picture;
-    const tokens = parsePattern(pattern);
-    const prefix = literalPrefix(pattern);
+    const pieces = parsePattern(pattern);
     let found = false;
     for (let p = 0; p < names.length; p++) {
-      if (names[p].startsWith(prefix) && matchesPattern(tokens, names[p])) {
+      if (matchesPattern(pieces, names[p])) {
         wanted[p] = 1;
         found = true;
       }

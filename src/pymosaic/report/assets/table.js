@@ -114,13 +114,13 @@ class ColumnTable {
   refresh() {
     const { picture, sort } = this;
     const text = this.search.value.toLowerCase();
-    const tokens = /[*?[]/.test(text) ? parsePattern(text) : null;
+    const pieces = text.includes("*") ? parsePattern(text) : null;
     const only = this.onlyWanted.checked ? this.wanted : null;
     const found = [];
     for (let p = 0; p < picture.columns; p++) {
       if (only && !only[p]) continue;
       const name = this.lowered[p];
-      if (!text || name.includes(text) || (tokens && matchesPattern(tokens, name))) found.push(p);
+      if (!text || name.includes(text) || (pieces && matchesPattern(pieces, name))) found.push(p);
     }
     const { key } = this.fields.find((field) => field.id === sort.id);
     if (sort.id !== "name" && sort.id !== "bucket") {
