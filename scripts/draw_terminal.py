@@ -28,8 +28,8 @@ from scripts.draw_picture import write_fleet
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "images" / "terminal.svg"
 COMMANDS = (
     "pymosaic meta fleet.mosaic",
-    "pymosaic schema fleet.mosaic -c 'route_00[0-2]*'",
-    "pymosaic head fleet.mosaic -n 3 -c 'cost_00[0-2],city_last_000' --where 'brake_000_wear > 30'",
+    "pymosaic schema fleet.mosaic -c 'route_000*,route_001*,note_000'",
+    "pymosaic head fleet.mosaic -n 3 -c cost_000,city_last_000 --where 'brake_000_wear > 30'",
     "pymosaic count fleet.mosaic --where \"city_last_007 = 'Ghent'\"",
     "pymosaic head fleet.mosaic -c tyre_000_presure",
 )
