@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import pymosaic
 from pymosaic.datasets.appending import check_appendable
-from pymosaic.io import open_directory
+from pymosaic.io import Entry, open_directory
+from pymosaic.io.local import _LocalDirectory
 from tests.datasets.building import Reads
 
 
@@ -64,3 +66,27 @@ def test_ten_thousand_columns_are_compared_without_python_objects(tmp_path: Path
     wrong = schema.set(7_777, pa.field("c07777", pa.string()))
     with pytest.raises(pymosaic.DatasetError, match="column 'c07777' is int32 in"):
         check_appendable(storage, wrong)
+
+
+def test_an_append_of_known_columns_looks_at_no_other_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pa.table({"k": [1], "n": [2], "x": ["a"]})
+    for _ in range(3):
+        pymosaic.write_dataset(table, tmp_path, partition_by="k", mode="append")
+    listed: list[str] = []
+    list_files = _LocalDirectory.list_files
+
+    def listing(self: Any, directory: str = "", *given: Any, **options: Any) -> list[Entry]:
+        listed.append(directory)
+        return list_files(self, directory, *given, **options)
+
+    monkeypatch.setattr(_LocalDirectory, "list_files", listing)
+    pymosaic.write_dataset(table.select(["k", "n"]), tmp_path, mode="append")
+    assert set(listed) == {"_mosaic"}
+    with pytest.raises(pymosaic.DatasetError, match="'n' is int64"):
+        pymosaic.write_dataset(
+            table.set_column(1, "n", pa.array(["text"])), tmp_path, mode="append"
+        )
+    assert "" in listed
+    assert pymosaic.dataset(str(tmp_path)).count_rows() == 4

@@ -16,6 +16,7 @@ from pymosaic.arrow.input import batches_of, open_data
 from pymosaic.datasets.appending import check_appendable
 from pymosaic.datasets.commit import WriteJob
 from pymosaic.datasets.dataset import Dataset
+from pymosaic.datasets.log import read_log
 from pymosaic.datasets.modes import WriteMode
 from pymosaic.datasets.options import MAX_OPEN_FILES, TARGET_FILE_BYTES, DatasetOptions
 from pymosaic.datasets.partition_types import united_types
@@ -24,7 +25,6 @@ from pymosaic.datasets.rolling import (
     PartitionedWriter,
     file_schema,
 )
-from pymosaic.datasets.snapshot import take_snapshot
 from pymosaic.errors import DatasetExistsError, InvalidDataError, InvalidOptionError
 from pymosaic.file.options import WRITER_OPTIONS
 from pymosaic.io import open_directory
@@ -121,13 +121,14 @@ def write_dataset(
     storage = open_directory(base, filesystem)
     keys = _partition_keys(partition_by)
     # Before a job starts, so that most mistakes leave nothing behind.
-    if mode in (WriteMode.APPEND, WriteMode.OVERWRITE_PARTITIONS):
+    keeps_files = mode in (WriteMode.APPEND, WriteMode.OVERWRITE_PARTITIONS)
+    if keeps_files:
         keys = check_appendable(storage, schema, keys)
     keys = keys or ()
     DatasetOptions(target_file_bytes=target_file_bytes, max_open_files=max_open_files)
     file_schema(schema, keys, writer_options)
     # The keys of a replaced dataset no longer matter.
-    known = take_snapshot(storage).partition_types if mode is WriteMode.APPEND and keys else {}
+    known = read_log(storage).state.partition_types if keeps_files and keys else {}
     types = united_types(storage.name, known, schema, keys)
     try:
         job = WriteJob.start(

@@ -146,7 +146,7 @@ def place_of_uri(uri: str) -> Place | None:
 
 
 class _ArrowFileSystem(FileSystemKind):
-    def locate(self, path: str, filesystem: object) -> Place | None:
+    def locate(self, path: str, filesystem: Any) -> Place | None:
         from pyarrow import fs
 
         if isinstance(filesystem, fs.SubTreeFileSystem):

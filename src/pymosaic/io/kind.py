@@ -34,7 +34,7 @@ class Status:
 class FileSystemKind(abc.ABC):
     """A kind of file system: local, pyarrow or fsspec. Stateless."""
 
-    def locate(self, path: str, filesystem: object) -> Place | None:
+    def locate(self, path: str, filesystem: Any) -> Place | None:
         """The actual place of a path in a file system of this kind; None for other kinds.
 
         A wrapper returns the file system that it wraps, which is then resolved in turn.

@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from pymosaic.datasets.appending import check_appendable
 from pymosaic.datasets.commit import StagedFile, WriteJob
+from pymosaic.datasets.log import read_log
 from pymosaic.datasets.options import DATASET_OPTIONS, DatasetOptions
 from pymosaic.datasets.partition_types import united_types
 from pymosaic.datasets.partitioning import split_partition
@@ -90,7 +91,7 @@ class DatasetWriter(DataSourceArrowWriter):
         DatasetOptions(**of_dataset)
         file_schema(self._schema, self._partition_by, of_files)
         adds = mode in ("append", "overwrite_partitions") and self._partition_by
-        recorded = take_snapshot(storage).partition_types if adds else {}
+        recorded = read_log(storage).state.partition_types if adds else {}
         self._job = WriteJob.start(
             storage,
             mode="error" if mode == "ignore" else mode,
