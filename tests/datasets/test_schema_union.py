@@ -266,3 +266,15 @@ class TestCatalogCache:
         assert cache.parsed == 3
         cache.parse(self.block("b"), NONE, limits)
         assert cache.parsed == 4
+
+
+def test_conflicts_may_wait_until_a_scan_selects_the_column(tmp_path: Path) -> None:
+    write_files(
+        tmp_path, {"a.mosaic": {"id": [1], "x": [10]}, "b.mosaic": {"id": [2], "x": ["ten"]}}
+    )
+    dataset = pymosaic.Dataset(str(tmp_path), defer_conflicts=True)
+    assert dataset.conflicts == {"x"}
+    assert dataset.scan(columns=["id"]).to_table()["id"].to_pylist() == [1, 2]
+    for columns, filters in ((None, None), (["x"], None), (["id"], [("x", "=", 10)])):
+        with pytest.raises(pymosaic.DatasetError, match="column 'x' is int64 in"):
+            dataset.scan(columns=columns, filters=filters)

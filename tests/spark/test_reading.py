@@ -298,3 +298,17 @@ def test_a_declared_name_that_could_be_two_columns_is_refused(spark, tmp_path, c
     assert inferred.where("x > 1").count() == 1
     conf("spark.sql.caseSensitive", True)
     assert inferred.select("ID").collect() == [(2,)]
+
+
+def test_files_of_types_that_do_not_unite_are_read_by_schema_or_without_the_column(spark, tmp_path):
+    pymosaic.write_table(pa.table({"id": [1], "x": [10]}), tmp_path / "0.mosaic")
+    pymosaic.write_table(pa.table({"id": [2], "x": ["ten"]}), tmp_path / "1.mosaic")
+    reader = spark.read.format("mosaic")
+    with pytest.raises(Exception, match=r"column 'x' is int64 in .*0\.mosaic and string in"):
+        reader.load(str(tmp_path))
+    narrow = spark.read.format("mosaic").option("columns", "id").load(str(tmp_path))
+    assert sorted(narrow.collect()) == [(1,), (2,)]
+    declared = reader.schema("id long, x string").load(str(tmp_path))
+    assert sorted(declared.collect()) == [(1, "10"), (2, "ten")]
+    assert declared.where("x = 'ten'").select("id").collect() == [(2,)]
+    assert declared.select("id").count() == 2

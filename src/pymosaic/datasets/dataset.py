@@ -42,7 +42,8 @@ class Dataset(ArrowDataset):
     It is also a ``pyarrow.dataset.Dataset``, so that DuckDB and others can query it.
 
     With ``opened_before``, the same dataset as it was, the ends of files that have not changed are
-    not read again.
+    not read again. With ``defer_conflicts``, types of a column that cannot be widened to one are an
+    error only for scans that select it.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Dataset(ArrowDataset):
         on_error: str = "raise",
         limits: Limits | None = None,
         opened_before: Dataset | None = None,
+        defer_conflicts: bool = False,
     ) -> None:
         super().__init__()
         if partitioning not in ("hive", None):
@@ -67,6 +69,8 @@ class Dataset(ArrowDataset):
             raise InvalidOptionError(f"limits must be a pymosaic.Limits, got {limits!r}")
         self._limits = Limits() if limits is None else limits
         self._on_error = on_error
+        # Columns whose types do not unite; with `defer_conflicts` it is an error to select them.
+        self._conflicts: dict[str, DatasetError] | None = {} if defer_conflicts else None
         found, files, united = self._find(
             source, filesystem, partitioning == "hive", schema is None, opened_before
         )
@@ -134,7 +138,7 @@ class Dataset(ArrowDataset):
                     warn_skipped(head, "a file")
 
         if with_schema:
-            return good, unite(heads())
+            return good, unite(heads(), conflicts=self._conflicts)
         for _ in heads():
             pass
         return good, None
@@ -171,6 +175,11 @@ class Dataset(ArrowDataset):
     def partition_columns(self) -> tuple[str, ...]:
         """The columns that come from directories."""
         return tuple(self._partition_schema.names)
+
+    @property
+    def conflicts(self) -> frozenset[str]:
+        """Columns of types that do not unite, if that was not an error."""
+        return frozenset(self._conflicts or ())
 
     @property
     def filesystem(self) -> Any:
@@ -239,8 +248,13 @@ class Dataset(ArrowDataset):
             if filter_schema.names != list(row_filter.columns):
                 raise InvalidOptionError("filters: give exact column names, not patterns")
             row_filter.validate({item.name: item.type for item in filter_schema})
+        chosen = self._schema if columns is None else self._select(columns, "columns")
+        if self._conflicts:
+            for name in (*chosen.names, *filter_schema.names):
+                if name in self._conflicts:
+                    raise self._conflicts[name]
         task = ScanTask(
-            self._schema if columns is None else self._select(columns, "columns"),
+            chosen,
             self._partition_schema,
             row_filter,
             filter_schema,

@@ -27,7 +27,11 @@ _REMEMBERED_CATALOGS = 64
 _ADVICE = "pass schema= to choose one, or omit the column"
 
 
-def unite(files: Iterable[tuple[str, Catalog]], advice: str = _ADVICE) -> pa.Schema:
+def unite(
+    files: Iterable[tuple[str, Catalog]],
+    advice: str = _ADVICE,
+    conflicts: dict[str, DatasetError] | None = None,
+) -> pa.Schema:
     """The columns of all files, in the order in which they first appear.
 
     A column that is missing in some file is nullable in the result.
@@ -37,21 +41,25 @@ def unite(files: Iterable[tuple[str, Catalog]], advice: str = _ADVICE) -> pa.Sch
     files : iterable of (path, Catalog)
     advice : str
         Advice for the error about incompatible types.
+    conflicts : dict, optional
+        Filled with the error of each column with incompatible types, instead of raising it; such a
+        column has the type of the first file that has it.
 
     Raises
     ------
     DatasetError
         If a column has incompatible types; the message names both files.
     """
-    union = _Union(advice)
+    union = _Union(advice, conflicts)
     for path, catalog in files:
         union.add(path, catalog)
     return union.schema()
 
 
 class _Union:
-    def __init__(self, advice: str) -> None:
+    def __init__(self, advice: str, conflicts: dict[str, DatasetError] | None) -> None:
         self._advice = advice
+        self._conflicts = conflicts
         self._columns = ColumnUnion()
         # One file for each catalog that describes columns, for messages.
         self._paths: dict[Catalog, str] = {}
@@ -95,7 +103,11 @@ class _Union:
             known = self._made.get(column, known)
             united = widened(known.type, found.type)
             if united is None:
-                raise self._conflict(column, known, found, path)
+                error = self._conflict(column, known, found, path)
+                if self._conflicts is None:
+                    raise error
+                self._conflicts.setdefault(found.name, error)
+                continue
             field = pa.field(found.name, united, known.nullable or found.nullable)
             if field.equals(found):
                 replaced.append(index)

@@ -6,7 +6,7 @@ import pickle
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -79,8 +79,8 @@ class _OpenedRelations:
 _opened = _OpenedRelations()
 
 
-def open_relation(options: SourceOptions) -> Dataset:
-    """Open the dataset given by the options."""
+def open_relation(options: SourceOptions, schema: pa.Schema | None = None) -> Dataset:
+    """Open the dataset that the options name, to read all columns or those of a schema."""
     # It imports pandas, through Arrow, which tasks do not need.
     from pymosaic.datasets.dataset import Dataset
 
@@ -92,8 +92,11 @@ def open_relation(options: SourceOptions) -> Dataset:
         partitioning=options.partitioning,
         on_error="skip" if options.ignore_corrupt_files else "raise",
         opened_before=_opened.get(key),
+        schema=schema,
+        defer_conflicts=True,
     )
-    _opened.put(key, dataset)
+    if schema is None:
+        _opened.put(key, dataset)
     if options.ignore_corrupt_files:
         total = len(discover(tuple(locations), filesystem, False).files)
         if len(dataset.files) < total:
@@ -188,6 +191,17 @@ class BatchReader:
         return pa.RecordBatch.from_arrays(columns, schema=self.target)
 
 
+def _chosen(dataset: Dataset, names: Sequence[str | None], target: pa.Schema) -> pa.Schema:
+    """Columns as the dataset has them; where its files differ, as the user has declared them."""
+    schema = dataset.schema
+    fields = {
+        name: field.with_name(name) if name in dataset.conflicts else schema.field(name)
+        for name, field in zip(names, target, strict=True)
+        if name is not None
+    }
+    return pa.schema(list(fields.values()))
+
+
 def start_worker(partitions: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Read nothing; a worker that runs this has imported everything that a read needs."""
     for _ in partitions:
@@ -241,6 +255,8 @@ class MosaicReader(DataSourceReader):
             options.case_sensitive,
             options.pushed.get("alike", ()),
         )
+        if not dataset.conflicts.isdisjoint(matches):
+            dataset = open_relation(options, _chosen(dataset, matches, self.batches.target))
         exact, spellings = {}, {}
         for field, name in zip(schema.fields, matches, strict=True):
             if name is not None:
