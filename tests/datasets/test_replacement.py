@@ -84,3 +84,10 @@ def test_a_filter_on_other_columns_is_refused(base: Path) -> None:
     with pytest.raises(pymosaic.InvalidOptionError, match="must select the partitions"):
         partitions_where(None)
     assert pymosaic.dataset(str(base)).count_rows() == 4
+
+
+def test_a_filter_compares_values_of_the_type_that_was_written(tmp_path: Path) -> None:
+    codes = pa.table({"code": ["1", "01", "2"], "n": [1, 2, 3]})
+    pymosaic.write_dataset(codes, tmp_path, partition_by="code")
+    WriteJob.start(tmp_path).commit([], removes=partitions_where([("code", "==", "1")]))
+    assert sorted(pymosaic.dataset(str(tmp_path)).scan().to_table()["n"].to_pylist()) == [2, 3]

@@ -46,7 +46,7 @@ from pymosaic.datasets.records import (
     natural_order,
     record_path,
 )
-from pymosaic.datasets.replacement import Selection, partitions_of
+from pymosaic.datasets.replacement import ReplacedPartitions, partitions_of
 from pymosaic.datasets.snapshot import Snapshot, take_snapshot
 from pymosaic.errors import (
     CommitConflictError,
@@ -205,7 +205,7 @@ class WriteJob:
     def commit(
         self,
         files: Iterable[StagedFile],
-        removes: Iterable[str] | Selection = (),
+        removes: Iterable[str] | ReplacedPartitions = (),
         *,
         transaction: tuple[str, int] | None = None,
         partition_types: Mapping[str, str] | None = None,
@@ -355,7 +355,7 @@ class WriteJob:
             )
 
     def _check_removes(
-        self, adds: Iterable[str], removes: frozenset[str] | Selection
+        self, adds: Iterable[str], removes: frozenset[str] | ReplacedPartitions
     ) -> tuple[RemovedFile, ...]:
         whole = self.mode is WriteMode.OVERWRITE
         snapshot = take_snapshot(self.storage, allow_missing=whole)
@@ -365,9 +365,9 @@ class WriteJob:
         if whole:
             return (*snapshot.removal(present), *map(RemovedFile, snapshot.missing))
         if self.mode is WriteMode.OVERWRITE_PARTITIONS:
-            chosen = partitions_of(adds)(snapshot.files)
+            chosen = partitions_of(adds)(snapshot)
         elif callable(removes):
-            chosen = removes(snapshot.files)
+            chosen = removes(snapshot)
         else:
             chosen = sorted(removes)
         if missing := sorted(frozenset(chosen).difference(present)):

@@ -1,27 +1,27 @@
 """Replacement of whole partitions: the files are chosen at commit, not at the start of a job.
 
 A job that names files may find that another job has replaced them since. A job that names
-*partitions* passes a :data:`Selection` to :meth:`WriteJob.commit`, which calls it with the current
-files while it holds the claim.
+*partitions* passes a :data:`ReplacedPartitions` to :meth:`WriteJob.commit`, which calls it with the
+current snapshot while it holds the claim.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 import pyarrow as pa
 
 from pymosaic.datasets.partitioning import partition_schema, split_partition, typed_partition
+from pymosaic.datasets.snapshot import Snapshot
 from pymosaic.errors import InvalidOptionError
 from pymosaic.filters.residual import residual_filter
 from pymosaic.filters.tuples import parse_filters
-from pymosaic.io import Entry
 
-__all__ = ["Selection", "partition_of", "partitions_of", "partitions_where"]
+__all__ = ["ReplacedPartitions", "partition_of", "partitions_of", "partitions_where"]
 
-# Takes the files of a dataset and returns the paths of those to replace.
-Selection: TypeAlias = Callable[[Sequence[Entry]], Iterable[str]]
+# Takes a snapshot of a dataset and returns the paths of the files to replace.
+ReplacedPartitions: TypeAlias = Callable[[Snapshot], Iterable[str]]
 
 
 def partition_of(path: str) -> tuple[tuple[str, str | None], ...]:
@@ -35,13 +35,15 @@ def partition_of(path: str) -> tuple[tuple[str, str | None], ...]:
     return split_partition(path.split("/")[:-1])
 
 
-def partitions_of(adds: Iterable[str]) -> Selection:
+def partitions_of(adds: Iterable[str]) -> ReplacedPartitions:
     """All files of the partitions that these files are in."""
     touched = {partition_of(path) for path in adds}
-    return lambda files: [entry.path for entry in files if partition_of(entry.path) in touched]
+    return lambda snapshot: [
+        entry.path for entry in snapshot.files if partition_of(entry.path) in touched
+    ]
 
 
-def partitions_where(filters: object, schema: pa.Schema | None = None) -> Selection:
+def partitions_where(filters: object, schema: pa.Schema | None = None) -> ReplacedPartitions:
     """All files of the partitions that a filter selects, as in ``replaceWhere``.
 
     Parameters
@@ -49,7 +51,7 @@ def partitions_where(filters: object, schema: pa.Schema | None = None) -> Select
     filters : list of tuples, list of lists of tuples
         As for :func:`pymosaic.read_table`, but on partition columns only.
     schema : pyarrow.Schema, optional
-        Types of partition columns; by default those that a reader would infer.
+        Types of partition columns; by default those that readers have.
 
     Raises
     ------
@@ -72,11 +74,11 @@ def partitions_where(filters: object, schema: pa.Schema | None = None) -> Select
     if row_filter is None:
         raise InvalidOptionError("filters must select the partitions to replace, got None")
 
-    def select(files: Sequence[Entry]) -> Iterable[str]:
-        partitions = {entry.path: partition_of(entry.path) for entry in files}
-        types = partition_schema(partitions, schema)
+    def select(snapshot: Snapshot) -> Iterable[str]:
+        partitions = {entry.path: partition_of(entry.path) for entry in snapshot.files}
+        types = partition_schema(partitions, schema, snapshot.partition_types)
         if missing := [name for name in row_filter.columns if name not in types.names]:
-            if not files:
+            if not snapshot.files:
                 return []
             raise InvalidOptionError(
                 f"filters: {missing[0]!r} is not a partition column; these are {types.names}"
