@@ -1,9 +1,9 @@
 """Checks on appended data: it must have the dataset's partition keys, and compatible types.
 
-The columns of a dataset are those of all its files, and finding them takes reading the end of every
-file. Mostly that is not needed: if one file has every column of the new data, with the same types,
-the dataset stays readable. The file that was committed last is checked first, which its record
-alone tells, however many files there are; then the newest files, and only then all.
+The columns of a dataset are those of all its files, and finding them requires reading the end of
+every file. Usually that is not needed: if one file has every column of the new data, with the same
+types, the dataset stays readable. The file that was committed last is checked first, which can be
+found from its record alone, however many files there are; then the newest files, and only then all.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def check_appendable(
     Raises
     ------
     InvalidOptionError
-        If the dataset has other keys than ``partition_by``.
+        If the dataset's keys differ from ``partition_by``.
     InvalidDataError
         If the data does not have one of the dataset's keys.
     DatasetError
@@ -107,9 +107,9 @@ def check_appendable(
 
 
 def _committed_last(storage: Directory) -> Entry | None:
-    """A file of the job that published last, if its record is there and adds files.
+    """A file of the job that published last, if its record exists and adds files.
 
-    Whatever removed such a file would have published later.
+    A job that removed such a file would have published later.
     """
     sequences = list_records(storage).sequences
     if not sequences:

@@ -1,4 +1,4 @@
-"""A checkpoint: what many job records say together, in one file.
+"""A checkpoint: the combined content of many job records, in one file.
 
 Readers take the newest checkpoint, and the records of jobs that it does not cover. A checkpoint
 names the older ones that it stands for. One that no other stands for, because two were written at
@@ -29,15 +29,15 @@ __all__ = ["Checkpoint", "ReplacedFile", "merge_checkpoints"]
 
 @dataclass(frozen=True, slots=True)
 class ReplacedFile:
-    """A file that was taken out and may still be there.
+    """A file that was removed from the dataset and may still exist.
 
     Parameters
     ----------
     file : RemovedFile
     since : float or None
-        When the job published that replaced it, by the clock of the file system.
+        When the job that replaced it published, by the file system's clock.
     keep_seconds : float
-        How long it stays for readers that have found it.
+        How long it is kept for readers that have already found it.
     """
 
     file: RemovedFile
@@ -45,7 +45,7 @@ class ReplacedFile:
     keep_seconds: float
 
     def is_due(self, now: float | None) -> bool:
-        """Whether it may be deleted, at a time of the same clock."""
+        """Whether it may be deleted at the time ``now``, by the same clock."""
         if self.keep_seconds == 0:
             return True
         return None not in (now, self.since) and now - self.since >= self.keep_seconds  # type: ignore[operator]
@@ -58,18 +58,18 @@ class Checkpoint:
     Parameters
     ----------
     number : int
-        As in its name.
+        The number in its name.
     stands_for : frozenset of str
-        Names of checkpoints that say nothing more than this one.
+        Names of checkpoints whose content is all in this one.
     files : tuple of AddedFile
-        That are live, in the order of their rows.
+        The live files, in the order of their rows.
     replaced : tuple of ReplacedFile
-        Files that were taken out, until they are deleted.
+        Files that were removed from the dataset and are not deleted yet.
     jobs : mapping of str to float or None
-        Jobs whose other files are not part of the dataset, and since when this is told here.
+        Jobs whose other files are not part of the dataset, and since when they are listed here.
     partition_types : mapping of str to str
     transactions : mapping of str to int
-        For each application its last one.
+        The last transaction of each application.
     """
 
     number: int
@@ -139,7 +139,7 @@ def _parse_values(
 
 
 def merge_checkpoints(checkpoints: Sequence[Checkpoint]) -> Checkpoint:
-    """What checkpoints say together; the first, with the highest number, gives the order."""
+    """Combine checkpoints; the first, which has the highest number, determines the order."""
     if len(checkpoints) == 1:
         return checkpoints[0]
     live = [{file.path for file in checkpoint.files} for checkpoint in checkpoints]

@@ -1,4 +1,4 @@
-"""The claim: of jobs that replace files of one dataset, one at a time may look and publish.
+"""The claim: only one job at a time may read a dataset's state and publish a replacement of files.
 
 No file system that we know lacks these: a file that was written is in every later listing, and one
 that was deleted is in none. They are enough for a lock. A job writes its claim, *then* lists
@@ -34,7 +34,7 @@ _WAIT_SECONDS = 60.0
 
 
 def _machine() -> str | None:
-    """What names this boot of this machine, and the processes that process ids here mean."""
+    """An identifier of this boot of this machine and of its process-id namespace."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
@@ -50,18 +50,18 @@ class Claim:
     storage : Directory
     job : str
     patience : float, optional
-        For how many seconds to try; by default a minute.
+        How many seconds to keep trying; by default a minute.
 
     Attributes
     ----------
     job : str
     moment : float or None
-        When it was made, by the clock of the file system.
+        When the claim was made, by the file system's clock.
 
     Raises
     ------
     CommitConflictError
-        If others have held claims for so long.
+        If other jobs have held claims for that long.
     """
 
     def __init__(self, storage: Directory, job: str, patience: float | None = None) -> None:
@@ -103,7 +103,7 @@ class Claim:
             self._storage.delete(self._path)
 
     def check(self, entries: Iterable[Entry]) -> None:
-        """Raise if the claim is too old to publish under it, or not in a listing any more."""
+        """Raise if the claim is too old to publish under, or is no longer in a listing."""
         gone = all(entry.path != self._path for entry in entries)
         if gone or time.monotonic() - self._since > _HOLD_SECONDS:
             raise CommitConflictError(
@@ -112,12 +112,12 @@ class Claim:
             )
 
     def _find_rival(self) -> str | None:
-        """A job that holds a claim which is not void."""
+        """Return a job that holds a valid claim, if any."""
         entries = self._storage.list_files(RECORDS_DIRECTORY, recursive=False)
         claims = [entry for entry in entries if entry.path.endswith(_SUFFIX)]
         mine = next((entry for entry in claims if entry.path == self._path), None)
         if mine is None:
-            return self.job  # somebody took it for void
+            return self.job  # another job considered it void
         self.moment = mine.modified
         for entry in claims:
             if entry is mine:
@@ -128,12 +128,12 @@ class Claim:
         return None
 
     def _is_dead(self, entry: Entry) -> bool:
-        """Whether the process that made a claim here is gone, as far as can be told."""
+        """Whether the process that made a claim on this machine is gone, as far as is known."""
         try:
             holder = json.loads(self._storage.read(entry.path))
             machine, process = holder["machine"], int(holder["process"])
         except (OSError, ValueError, TypeError, KeyError):
-            return False  # it is being withdrawn, for which stores have many words
+            return False  # it is being withdrawn, which stores report in many ways
         if machine is None or machine != _machine() or process <= 0:
             return False
         try:

@@ -1,4 +1,4 @@
-"""How a set of files appears all at once.
+"""Commits: a set of files becomes visible all at once.
 
 ::
 
@@ -63,7 +63,7 @@ _SHOWN = 3
 
 
 def check_seconds(name: str, duration: timedelta | float) -> float:
-    """A duration that a caller gave, in seconds."""
+    """Check a duration passed by the caller, and return it in seconds."""
     seconds = duration.total_seconds() if isinstance(duration, timedelta) else duration
     # Not every caller checks types.
     if not isinstance(seconds, int | float) or not seconds >= 0:  # type: ignore[redundant-expr]
@@ -80,11 +80,11 @@ class StagedFile:
     Parameters
     ----------
     write_path : str
-        Where it is written, as its file system knows it.
+        Where it is written: a path in its file system.
     final_path : str
-        Its path in the base.
+        Its path relative to the base.
     size : int, optional
-        How large it is; if it is not told, commit looks.
+        Its size in bytes; if it is not given, ``commit`` looks it up.
     place : str, optional
         The file whose place in the order of rows it takes; by default it comes last.
     """
@@ -99,7 +99,7 @@ class StagedFile:
 class WriteJob:
     """A set of files that is published as a whole, or not at all.
 
-    Picklable: tasks elsewhere ask it for file names; only its driver commits or aborts.
+    Picklable: tasks in other processes get file names from it; only the driver commits or aborts.
 
     Parameters
     ----------
@@ -108,12 +108,12 @@ class WriteJob:
     storage : Directory
         The dataset's directory.
     mode : {"error", "append", "overwrite", "overwrite_partitions"}
-        What is done about files that are there: it is an error, nothing, all are replaced, or
-        those of the partitions that the job adds files to.
+        What to do if the dataset already has files: raise an error, keep them, replace all of
+        them, or replace those in the partitions that the job adds files to.
     keep_replaced : float
-        How many seconds replaced files stay for readers that have found them.
+        How many seconds replaced files are kept for readers that have already found them.
     partition_types : mapping of str to str
-        What is told to readers of the types of partition columns, see
+        The types of partition columns, as recorded for readers; see
         :attr:`Snapshot.partition_types <pymosaic.datasets.snapshot.Snapshot.partition_types>`.
 
     Examples
@@ -148,7 +148,7 @@ class WriteJob:
         Raises
         ------
         DatasetExistsError
-            If ``mode`` is ``"error"`` and there are files.
+            If ``mode`` is ``"error"`` and the dataset has files.
         """
         mode = WriteMode.parse(mode, without=(WriteMode.IGNORE,))
         seconds = check_seconds("keep_replaced", keep_replaced)
@@ -168,25 +168,25 @@ class WriteJob:
 
     @property
     def filesystem(self) -> Any:
-        """The file system that paths to write are in, None for the local one."""
+        """The file system of the paths to write to; None for the local file system."""
         return self.storage.filesystem
 
     @property
     def staged(self) -> bool:
-        """Whether files are written elsewhere first and moved."""
+        """Whether files are first written elsewhere and then moved."""
         return self.storage.moves
 
     def file(self, partition_directory: str, task: str | int, number: int) -> StagedFile:
-        """Where to write a file.
+        """Return where to write a file.
 
         Parameters
         ----------
         partition_directory : str
             ``key=value/…``, or an empty string.
         task : str or int
-            What tells the writers of one job apart, attempts of a task included.
+            Distinguishes the writers of one job, including attempts of the same task.
         number : int
-            What tells the files of one writer apart.
+            Distinguishes the files of one writer.
         """
         if not _TASK.fullmatch(str(task)):
             raise InvalidOptionError(f"task must be letters, digits, '_', '.', '-', got {task!r}")
@@ -210,35 +210,35 @@ class WriteJob:
         transaction: tuple[str, int] | None = None,
         partition_types: Mapping[str, str] | None = None,
     ) -> tuple[str, ...]:
-        """Publish files, and take others out of the dataset in the same step.
+        """Publish files, and remove others from the dataset in the same step.
 
         Parameters
         ----------
         files : iterable of StagedFile
-            Files that are complete. Others of this job are never visible. Their rows come in the
-            order of tasks and numbers, compared as numbers.
+            The complete files. Other files of this job never become visible. Rows are ordered by
+            task and number, compared as numbers.
         removes : iterable of str, or function
-            Paths in the base, or what chooses them when the job publishes, such as
-            :func:`~pymosaic.datasets.replacement.partitions_where`. Not needed with mode
-            ``"overwrite"``, which takes out all files there are, nor with
-            ``"overwrite_partitions"``, which takes out those that are in the partitions
-            (``key=value`` directories) of ``files``, and leaves all other partitions alone.
+            Paths relative to the base, or a function that chooses them when the job publishes, such
+            as :func:`~pymosaic.datasets.replacement.partitions_where`. Not needed with mode
+            ``"overwrite"``, which removes all existing files, nor with
+            ``"overwrite_partitions"``, which removes those in the partitions (``key=value``
+            directories) of ``files`` and leaves all other partitions alone.
         transaction : (str, int), optional
-            An application's id, and its own number for what this does; snapshots tell the highest.
+            An application's id and its own number for this commit; snapshots have the highest.
         partition_types : mapping of str to str, optional
-            Instead of those that the job was started with.
+            Replaces the types that the job was started with.
 
         Returns
         -------
         tuple of str
-            What was taken out.
+            The paths of the files that were removed.
 
         Raises
         ------
         CommitConflictError
-            If one of ``removes`` is not there any more, or others keep publishing.
+            If one of ``removes`` no longer exists, or other jobs keep publishing.
         DatasetExistsError
-            If ``mode`` is ``"error"`` and another job has published meanwhile.
+            If ``mode`` is ``"error"`` and another job has published in the meantime.
         """
         files = sorted(files, key=lambda file: _row_order(file.final_path, self.id))
         chosen = removes if callable(removes) else frozenset(removes)
@@ -273,7 +273,7 @@ class WriteJob:
         return tuple(sorted(file.path for file in removed))
 
     def forget_missing(self) -> tuple[str, ...]:
-        """Take files out of the dataset that are not there any more."""
+        """Remove files from the dataset that no longer exist."""
         with Claim(self.storage, self.id) as claim:
             missing = take_snapshot(self.storage, allow_missing=True).missing
             listing = self._check_alive()
@@ -285,10 +285,10 @@ class WriteJob:
         return missing
 
     def abort(self) -> None:
-        """Undo everything, unless it was published. Safe at any time, again, and half-way."""
+        """Undo everything, unless it was published. Safe at any time, even when half aborted."""
         if self._is_published():
             return
-        # A listing of files may be under way that sees some of these, or a task that writes more.
+        # A listing that is under way may see some of these files, and a task may write more.
         written = self._written()
         if written or not self.staged:
             self.storage.write(self._record("aborted"), b"{}")
@@ -325,7 +325,7 @@ class WriteJob:
         )
 
     def _check_alive(self) -> Listing:
-        """List all records, among which this job must be pending."""
+        """List all records, and check that this job is still pending."""
         listing = list_records(self.storage)
         if self.id not in listing.pending or self.id in {*listing.sequences, *listing.aborted}:
             raise MosaicError(
@@ -377,12 +377,12 @@ class WriteJob:
         return snapshot.removal(chosen)
 
     def _publish(self, record: JobRecord) -> Listing:
-        """Let the record appear; what is listed afterwards."""
+        """Publish the record, and return a listing made afterwards."""
         path = self._record(f"{record.sequence}.committed.json")
         try:
             self.storage.write(path, record.emit())
         except Exception:
-            # The answer may have been lost on its way, not the record.
+            # The record may have been written even if the response was lost.
             if not self._is_published():
                 raise
         listing = list_records(self.storage)
@@ -394,7 +394,7 @@ class WriteJob:
         return listing
 
     def _tidy(self, listing: Listing, record: JobRecord) -> None:
-        """Delete what is not needed any more; what fails here, a later job does."""
+        """Delete what is no longer needed; whatever fails here is left to a later job."""
         with suppress(Exception):
             self._remove_staging()
             self.storage.delete(self._record("pending"))
@@ -412,14 +412,14 @@ class WriteJob:
 
 
 def _row_order(path: str, job: str) -> tuple[Any, ...]:
-    """Task and number of a file, as numbers."""
+    """The task and number of a file, as numbers."""
     name = path.rpartition("/")[2]
     task, _, number = name.rpartition(f"-{job}-")
     return natural_order(task), natural_order(number), path
 
 
 def _directories_of(paths: Iterable[str]) -> list[str]:
-    """All directories above files, the base included."""
+    """All directories above files, including the base."""
     found = {""}
     for path in paths:
         while directory := path.rpartition("/")[0]:

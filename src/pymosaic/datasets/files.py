@@ -1,4 +1,4 @@
-"""The files of a dataset, and what is known of them without reading data."""
+"""The files of a dataset, and what is known about them without reading data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["DatasetFiles", "warn_skipped"]
 
 
 def warn_skipped(error: Exception, what: str) -> None:
-    """Warn that something was left out."""
+    """Warn that something was skipped."""
     warnings.warn(f"skipped {what}: {error}", UserWarning, stacklevel=4)
 
 
@@ -28,9 +28,9 @@ class DatasetFiles:
         The directory, pattern or file that was given.
     files : tuple of DataFile
     heads : HeadStore
-        Their heads, as far as these were read.
+        Their heads, as far as they have been read.
     on_error : {"raise", "skip"}
-        What a broken file does: raise, or be skipped with a warning.
+        What to do about a broken file: raise an error, or skip it with a warning.
     """
 
     base: str
@@ -40,7 +40,7 @@ class DatasetFiles:
 
     @property
     def num_bytes(self) -> int:
-        """The size of all files, as far as it is known."""
+        """The total size of all files, as far as it is known."""
         total = 0
         for file in self.files:
             head = self.heads.get(file.path)

@@ -96,11 +96,11 @@ class HeadStore:
 
     @property
     def num_bytes(self) -> int:
-        """About what cached heads take."""
+        """The approximate size of the cached heads."""
         return self._bytes
 
     def carried_over(self, files: Iterable[DataFile], filesystem: Any) -> HeadStore:
-        """A cache for a new listing, with the heads of files that are as they were."""
+        """A cache for a new listing, with the heads of files that have not changed."""
         store = HeadStore(filesystem, self._limits, self._max_bytes)
         for file in files:
             head = self._kept.get(file.path)
@@ -112,7 +112,7 @@ class HeadStore:
         if self._filesystem is None:
             status = status_of(resolve_location(file.path))
             return status is not None and head.is_of(status.size, status.version)
-        # A listing must tell the time: a size alone may be that of another file.
+        # The listing must include the time: another file may have the same size.
         known = file.size is not None and file.modified is not None and head.version is not None
         return known and head.is_of(file.size or 0, file.modified)
 
@@ -173,5 +173,5 @@ class HeadStore:
                 f"{file.path} was replaced by a file with other columns since the dataset was "
                 "opened: open the dataset again"
             )
-        # Sources of other file systems do not know it; a listing, or the question above, did.
+        # Sources of other file systems do not know the version; a listing, or the check above, did.
         return file, found if found.version is not None else replace(found, version=version)

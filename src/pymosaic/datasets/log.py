@@ -1,8 +1,8 @@
-"""What a dataset's records say together, as of one moment.
+"""The combined content of a dataset's records at one moment.
 
-A listing is not of one moment: names that come and go while it runs may be in it or not. Two
-listings in succession that show the same published names tell what had been published when the
-first ended: all that came before is in the second, and nothing that came after is in the first.
+A listing does not show one moment: names that come and go while it runs may or may not be in it.
+Two successive listings with the same published names show what had been published when the first
+ended: everything from before is in the second, and nothing from after is in the first.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LONGEST_WAIT = 0.5
 
 
 class RecordsChangedError(Exception):
-    """Records that a listing showed are not there any more: look again."""
+    """Records that a listing showed no longer exist: list them again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ class Log:
     Parameters
     ----------
     listing : Listing
-        Where this is from.
+        The listing that this was read from.
     state : Checkpoint
-        All of it, as a checkpoint would tell it.
+        All of it, in the form of a checkpoint.
     covered : frozenset of str
-        Jobs that checkpoints tell of.
+        Jobs that are covered by checkpoints.
     hidden : mapping of str to tuple of RemovedFile
-        By path, files of others that were taken out.
+        By path, the files of no known job that were removed from the dataset.
     """
 
     listing: Listing
@@ -65,19 +65,19 @@ class Log:
 
     @property
     def known_paths(self) -> frozenset[str]:
-        """Files that are live, or were and may still be there."""
+        """Files that are live, or were live and may still exist."""
         gone = (item.file.path for item in self.state.replaced)
         return frozenset(file.path for file in self.state.files).union(gone)
 
     def is_foreign(self, entry: Entry) -> bool:
-        """Whether a file that no job is known of is part of the dataset."""
+        """Whether a file that belongs to no known job is part of the dataset."""
         if is_hidden(entry.path) or job_of(entry.path) in self.state.jobs:
             return False
         return not any(file.hides(entry) for file in self.hidden.get(entry.path, ()))
 
 
 def settle(storage: Directory, listing: Listing, unpublished: set[str] | None = None) -> Listing:
-    """List records until two listings in succession show the same published names.
+    """List records until two successive listings show the same published names.
 
     Jobs that any of them shows as unpublished are added to ``unpublished``.
     """
@@ -95,13 +95,13 @@ def settle(storage: Directory, listing: Listing, unpublished: set[str] | None = 
 
 
 def pause(attempt: int) -> None:
-    """Wait before another look: not at first, then for longer, and never all at the same time."""
+    """Wait before the next attempt: not at first, then longer, and for a random time."""
     if attempt:
         time.sleep(min(_LONGEST_WAIT, 0.005 * attempt) * random.uniform(0.5, 1.0))
 
 
 def read_log(storage: Directory) -> Log:
-    """What had been published at one moment; data files are not looked at."""
+    """Read what had been published at one moment; data files are not examined."""
     problem: Exception | None = None
     for attempt in range(ATTEMPTS):
         listing = settle(storage, list_records(storage))
@@ -125,7 +125,7 @@ def load_log(storage: Directory, listing: Listing) -> Log:
     Raises
     ------
     RecordsChangedError
-        If the listing is out of date by now.
+        If the listing is already out of date.
     CorruptFileError
         If a record or a checkpoint is damaged.
     """
@@ -168,17 +168,17 @@ def _read_many(storage: Directory, names: list[str]) -> list[bytes]:
     try:
         return storage.read_many(f"{RECORDS_DIRECTORY}/{name}" for name in names)
     except OSError as error:
-        # Stores have many words for a file that is gone.
+        # Stores report a missing file in many ways.
         if missing := set(names) - list_records(storage).entries.keys():
             raise RecordsChangedError(f"{min(missing)} is gone") from error
         raise
 
 
 def _apply(base: Checkpoint, records: list[tuple[int, str, Entry, JobRecord]]) -> Checkpoint:
-    """A checkpoint, and records after it, in order."""
+    """Apply the records that follow a checkpoint to it, in order."""
     if not records:
         return base
-    # A file that takes another's place sorts right behind it, and so before what followed.
+    # A file that takes another's place sorts right after it, and so before what followed.
     places: dict[str, tuple[Any, ...]] = {
         file.path: (1, index) for index, file in enumerate(base.files)
     }
@@ -192,7 +192,7 @@ def _apply(base: Checkpoint, records: list[tuple[int, str, Entry, JobRecord]]) -
         jobs[job] = None
         for index, file in enumerate(record.adds):
             files[file.path] = file
-            # What takes the place of files of others comes right after those.
+            # A file that takes the place of one of no known job comes right after all of those.
             place = (2,) if file.place is None else places.get(file.place, (0,))
             places[file.path] = (*place, sequence, job, index)
         for gone in record.removes:

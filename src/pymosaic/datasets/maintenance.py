@@ -1,18 +1,18 @@
 """Upkeep: checkpoints, files that were replaced long enough ago, records that nobody needs.
 
-Commits do it now and then, under the claim and without ever failing for it; ``vacuum`` does it
-when asked. What is deleted, and why no reader is misled:
+Commits do it now and then, while holding the claim, and never fail because of it; ``vacuum`` does
+it on request. What is deleted, and why no reader is misled:
 
-- *Files that were replaced* stay hidden: every checkpoint tells of them until they are gone.
-- *Records* go one checkpoint after the one that covers them, and *checkpoints* when two newer ones
-  are there: a listing that began before sees either the old or the new, and a reader who finds
-  another checkpoint than before begins anew.
+- *Files that were replaced* stay hidden: every checkpoint lists them until they are gone.
+- *Records* are deleted one checkpoint after the one that covers them, and *checkpoints* once there
+  are two newer ones: a listing that began before sees either the old or the new, and a reader that
+  finds a different checkpoint than before starts over.
 - *Marks of jobs that gave up*, which hide what such a job's tasks write late, become part of a
   checkpoint first.
 
-Ages compare times of the file system with a time of the same file system: that of the claim, a
-file written just now. No clock of this machine is asked, and no answer of a clock decides whether a
-record or a checkpoint still counts.
+Ages are computed from times of one file system: that of a file, and that of the claim, which was
+written just now. This machine's clock is never used, and no clock decides whether a record or a
+checkpoint still counts.
 """
 
 from __future__ import annotations
@@ -42,24 +42,25 @@ from pymosaic.io import Directory, Entry
 __all__ = ["Upkeep", "is_due", "is_older", "maintain", "remove_files", "tidy_records"]
 
 RECORDS_PER_CHECKPOINT = 64
-# What one commit deletes at most, so that none takes long.
+# The maximum number of files that one commit deletes, so that no commit takes long.
 _FILES_AT_ONCE = 1000
-# How long a checkpoint tells of jobs none of whose files are left.
+# How long a checkpoint lists jobs that have no files left.
 _MEMORY_SECONDS = 7 * DAY_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """What was deleted: data files, and how many bytes those were."""
+    """What was deleted: data files, and their total size in bytes."""
 
     files: tuple[str, ...] = ()
     num_bytes: int = 0
 
 
 def is_due(listing: Listing, job: str) -> bool:
-    """Whether a commit should look after the records; the listing alone tells, after it published.
+    """Whether a commit should tidy the records, judging only by a listing made after it published.
 
-    There are many records that no checkpoint covers, or one is a day older than the job's own.
+    It should if many records are not covered by a checkpoint, or if one of those is a day older
+    than the job's own.
     """
     number = listing.number
     open_records = [
@@ -76,11 +77,11 @@ def is_due(listing: Listing, job: str) -> bool:
 
 
 def maintain(storage: Directory, job: str) -> None:
-    """Do what is due, unless another job is at it."""
+    """Do what is due, unless another job is already doing it."""
     with suppress(CommitConflictError), Claim(storage, job, patience=0.0) as claim:
         listing = list_records(storage)
         old = any(is_older(entry, claim.moment, DAY_SECONDS) for entry in listing.entries.values())
-        # Files that tasks left are looked for once in a while only: that is a long listing.
+        # Files left behind by tasks are searched for only occasionally: that is a long listing.
         entries = storage.list_files() if old else ()
         tidy_records(storage, claim, entries, limit=_FILES_AT_ONCE)
 
@@ -93,20 +94,21 @@ def tidy_records(
     older_than: float | None = None,
     limit: int | None = None,
 ) -> Upkeep:
-    """Delete what was replaced, and what jobs left, and write a checkpoint if that is worth it.
+    """Delete what was replaced or left behind by jobs; write a checkpoint if worthwhile.
 
     Parameters
     ----------
     storage : Directory
     claim : Claim
-        Which is held.
+        The claim, which must be held.
     entries : iterable of Entry
-        All files, for sizes and to find those that tasks left; may be empty.
+        All files, for their sizes and to find those that tasks left behind; may be empty.
     older_than : float, optional
-        Replaced files go that were replaced so many seconds ago; by default when the job that
-        replaced them said. Others go by the same age, by default a day.
+        Replaced files are deleted if they were replaced at least this many seconds ago; by default
+        the job that replaced them determines this. The same age applies to other files; by default
+        a day.
     limit : int, optional
-        How many files to delete at most.
+        The maximum number of files to delete.
     """
     now = claim.moment
     log = read_log(storage)
@@ -139,7 +141,7 @@ def tidy_records(
 def _delete_replaced(
     storage: Directory, log: Log, due: Iterable[ReplacedFile]
 ) -> list[ReplacedFile]:
-    """Delete files, but for those that a link leads to; what is gone then."""
+    """Delete files, except those behind a link; return those that are now gone."""
     due = list(due)
     foreign = {x.file.path for x in due if job_of(x.file.path) not in log.state.jobs}
     present = _present(storage, foreign)
@@ -159,7 +161,7 @@ def _delete_replaced(
 
 
 def _is_meant(item: ReplacedFile, entry: Entry) -> bool:
-    """Whether a file of others is the one that was replaced, and not a new one of its name."""
+    """Whether a file of no known job is the one that was replaced, not a new one of that name."""
     if item.file.size is None and None not in (item.since, entry.modified):
         return entry.modified <= item.since  # type: ignore[operator]
     return item.file.hides(entry)
@@ -174,7 +176,7 @@ def _delete(storage: Directory, path: str) -> bool:
 
 
 def _present(storage: Directory, paths: Iterable[str]) -> dict[str, Entry]:
-    """Those of these files that are there."""
+    """Those of these files that exist."""
     wanted = set(paths)
     directories = {path.rpartition("/")[0] for path in wanted}
     return {
@@ -186,7 +188,7 @@ def _present(storage: Directory, paths: Iterable[str]) -> dict[str, Entry]:
 
 
 def _is_left_over(entry: Entry, log: Log, known: frozenset[str]) -> bool:
-    """Whether a file is one that a task of an ended job left, which was never published."""
+    """Whether a file was left behind by a task of an ended job and never published."""
     job = job_of(entry.path)
     if is_hidden(entry.path) or job is None or entry.outside:
         return False
@@ -202,7 +204,7 @@ def _write_checkpoint(
     deleted: Iterable[ReplacedFile],
     marks: Iterable[str],
 ) -> None:
-    """Write one if it covers enough or forgets something, and delete what it makes needless."""
+    """Write one if it covers enough or drops something, and delete what it makes unnecessary."""
     gone = {item.file for item in deleted}
     marks = list(marks)
     open_records = [job for job in log.listing.sequences if job not in log.covered]
@@ -224,7 +226,7 @@ def _write_checkpoint(
         state.transactions,
     )
     storage.write(checkpoint_path(checkpoint.number, claim.job), checkpoint.emit())
-    # From here on a reader of any listing that begins finds the new checkpoint.
+    # Any listing that begins from here on shows the new checkpoint.
     needless = [name for name in log.listing.checkpoints if name in state.stands_for]
     for job in log.covered.intersection(log.listing.sequences):
         needless.append(log.listing.sequences[job][1])
@@ -232,7 +234,7 @@ def _write_checkpoint(
             storage.remove_tree(f"{STAGING_DIRECTORY}/{job}")
     storage.delete_many(f"{RECORDS_DIRECTORY}/{name}" for name in needless)
     for job in {*(log.covered & log.listing.pending), *marks}:
-        # A record that was published when the job had given up must not outlive the mark.
+        # A record that was published after the job had given up must not outlive the mark.
         late = [x for x in log.listing.entries if x.startswith(job) and x.endswith(".json")]
         if job in marks:
             storage.delete_many(f"{RECORDS_DIRECTORY}/{name}" for name in late)
@@ -243,7 +245,7 @@ def _write_checkpoint(
 def _remembered(
     log: Log, replaced: Iterable[ReplacedFile], now: float | None, marks: Iterable[str]
 ) -> dict[str, float | None]:
-    """Jobs that the checkpoint tells of, and since when."""
+    """Jobs that the checkpoint lists, and since when."""
     jobs = {job: now if since is None else since for job, since in log.state.jobs.items()}
     jobs.update((job, now) for job in marks)
     needed = {job_of(file.path) for file in log.state.files}
@@ -260,14 +262,14 @@ def _remembered(
 
 
 def remove_files(storage: Directory, paths: Iterable[str]) -> None:
-    """Delete data files, and the directories that are empty then."""
+    """Delete data files, and the directories that are then empty."""
     paths = list(paths)
     storage.delete_many(paths)
     remove_directories(storage, paths)
 
 
 def remove_directories(storage: Directory, paths: Iterable[str]) -> None:
-    """Delete the directories of files that are gone, those that are empty."""
+    """Delete the directories of deleted files if they are empty."""
     directories = {path.rpartition("/")[0] for path in paths}
     while directories := directories - {""}:
         for directory in sorted(directories, key=len, reverse=True):
@@ -276,7 +278,7 @@ def remove_directories(storage: Directory, paths: Iterable[str]) -> None:
 
 
 def is_older(entry: Entry, now: float | None, seconds: float) -> bool:
-    """Whether a file has this age in seconds, by its file system's clock; 0 matches all files."""
+    """Whether a file is older than ``seconds`` by its file system's clock; 0 matches all files."""
     if seconds == 0:
         return True
     return None not in (entry.modified, now) and now - entry.modified > seconds  # type: ignore[operator]

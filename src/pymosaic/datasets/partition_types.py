@@ -1,7 +1,7 @@
 """Types of partition columns as text, as job records keep them: ``int32``, ``decimal128(5, 2)``.
 
-Directories hold text. What a dataset's own jobs wrote comes back in the type that it had; types are
-inferred only for directories of others.
+Directories hold text. Values that a dataset's own jobs wrote are read with their original types;
+types are inferred only for other directories.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def parse_type(text: str) -> pa.DataType | None:
 
 
 def type_texts(schema: pa.Schema, keys: Sequence[str]) -> dict[str, str]:
-    """What a record says of the types of key columns; those that cannot be columns are left out."""
+    """What records say about types of key columns; types that cannot be stored are skipped."""
     texts = {}
     for key in keys:
         text = str(_plain(schema.field(key).type))
@@ -68,12 +68,12 @@ def type_texts(schema: pa.Schema, keys: Sequence[str]) -> dict[str, str]:
 def united_types(
     storage_name: str, known: Mapping[str, str], schema: pa.Schema, keys: Sequence[str]
 ) -> dict[str, str]:
-    """The types that hold the keys of a dataset and of rows to append.
+    """The types that can hold both the keys of a dataset and those of the rows to append.
 
     Raises
     ------
     DatasetError
-        If there is none for a key.
+        If there is no such type for a key.
     """
     texts = type_texts(schema, keys)
     for key, text in texts.items():

@@ -1,6 +1,6 @@
-"""Job records: which names mean what, and what a job says when it publishes.
+"""Job records: what file names mean, and what a job records when it publishes.
 
-A job that adds files puts its id, 32 hexadecimal digits, into their names, and tells its state by
+A job that adds files puts its id, 32 hexadecimal digits, into their names, and shows its state with
 small files in ``_mosaic``::
 
     part-<task>-<job>-<number>.mosaic           a data file
@@ -11,9 +11,9 @@ small files in ``_mosaic``::
     _mosaic/checkpoint-<number>-<id>.json       what many jobs have published (see checkpoint)
     _mosaic/staging/<job>/…                     its files before they get their final names
 
-That a job has published is told by one name, which appears once, whole, and stays until a
-checkpoint tells the same. ``sequence`` is one more than the highest number of a record or
-checkpoint that its writer saw (Lamport's clock), so a job comes behind all those it knew of.
+A single name shows that a job has published. It appears once, as a whole, and stays until a
+checkpoint covers it. ``sequence`` is one more than the highest number of a record or checkpoint
+that its writer saw (a Lamport clock), so a job comes after all those it knew of.
 
 ==================================================  ===========================================
 a file                                              is part of the dataset
@@ -23,11 +23,11 @@ of a job that is pending, or has given up           no
 of no job, or of a job that nothing is known of     yes, unless a record removes it
 ==================================================  ===========================================
 
-A record removes files of jobs by their paths, which are never used again, and files of others by
-path, size and time, so that a new file under an old name is seen.
+A record removes files of jobs by their paths, which are never used again, and other files by path,
+size and time, so that a new file under an old name is seen.
 
-Names with a leading ``_`` or ``.`` are hidden, directories with all that is in them, except that a
-``key=value`` directory may begin with ``_``.
+Names with a leading ``_`` or ``.`` are hidden, and so is everything in such a directory, except
+that a ``key=value`` directory may begin with ``_``.
 
 Records of version 1 (``<job>.replacing.json``, ``<job>.committed.json``), which early development
 versions wrote, are read too.
@@ -77,12 +77,12 @@ _RECORD = re.compile(
 _CHECKPOINT = re.compile(r"checkpoint-([0-9]{1,18})-[0-9a-f]{32}\.json")
 _NUMBER = re.compile(r"([0-9]+)")
 _MAX_DOCUMENT_BYTES = 1 << 30
-# Two clients of one store may cut a time off at different places.
+# Two clients of one store may truncate a time to different precisions.
 _SAME_TIME_SECONDS = 0.001
 
 
 def job_of(path: str) -> str | None:
-    """The job that a data file's name tells, if any.
+    """The job in a data file's name, if any.
 
     Examples
     --------
@@ -96,17 +96,17 @@ def job_of(path: str) -> str | None:
 
 
 def record_path(job: str, state: str) -> str:
-    """Where a job's file of a state is."""
+    """The path of the file that shows a state of a job."""
     return f"{RECORDS_DIRECTORY}/{job}.{state}"
 
 
 def checkpoint_path(number: int, identifier: str) -> str:
-    """Where a checkpoint is; the identifier tells those of one number apart."""
+    """The path of a checkpoint; the identifier distinguishes those with the same number."""
     return f"{RECORDS_DIRECTORY}/checkpoint-{number}-{identifier}.json"
 
 
 def is_hidden(path: str) -> bool:
-    """Whether a file is none of the dataset's by its name or that of a directory above it.
+    """Whether a file's name, or that of a directory above it, excludes it from the dataset.
 
     Examples
     --------
@@ -140,13 +140,13 @@ class Listing:
     Parameters
     ----------
     entries : mapping of str to Entry
-        All that is in the directory itself, by name.
+        Everything in the directory itself, by name.
     sequences : mapping of str to (int, str)
-        For each job that has published, sequence and name of its record.
+        For each job that has published, the sequence and name of its record.
     pending, aborted : frozenset of str
         Ids of jobs with such a file.
     checkpoints : tuple of str
-        Names, the newest first.
+        Names, newest first.
     """
 
     entries: Mapping[str, Entry]
@@ -157,7 +157,7 @@ class Listing:
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> Listing:
-        """Sort out entries; those that are elsewhere, or mean nothing, are left out."""
+        """Classify entries; those that are elsewhere or have no meaning are skipped."""
         by_name: dict[str, Entry] = {}
         sequences: dict[str, tuple[int, str]] = {}
         pending: set[str] = set()
@@ -187,7 +187,7 @@ class Listing:
 
     @property
     def number(self) -> int:
-        """That of the newest checkpoint; 0 if there is none."""
+        """The number of the newest checkpoint; 0 if there is none."""
         return _checkpoint_number(self.checkpoints[0]) if self.checkpoints else 0
 
     @property
@@ -197,12 +197,12 @@ class Listing:
 
     @property
     def published(self) -> frozenset[str]:
-        """Names that tell what has been published: as long as these are the same, it is."""
+        """Names that show what has been published: while they are the same, so is that."""
         return frozenset(name for _, name in self.sequences.values()).union(self.checkpoints)
 
     @property
     def unpublished(self) -> frozenset[str]:
-        """Ids of jobs that have begun or given up, and not published."""
+        """Ids of jobs that have begun or given up and have not published."""
         return (self.pending | self.aborted) - self.sequences.keys()
 
 
@@ -213,7 +213,7 @@ def _checkpoint_number(name: str) -> int:
 
 
 def list_records(storage: Directory) -> Listing:
-    """List ``_mosaic``; its directories are left out."""
+    """List ``_mosaic``; its subdirectories are skipped."""
     return Listing.of(storage.list_files(RECORDS_DIRECTORY, recursive=False))
 
 
@@ -224,9 +224,9 @@ class AddedFile:
     Parameters
     ----------
     path : str
-        Below the base.
+        Relative to the base.
     size : int or None
-        In bytes; None, from version 1, for a file that is part of the dataset if it is there.
+        In bytes; None, in version 1, for a file that is part of the dataset if it exists.
     place : str or None
         The file whose place in the order of rows it takes.
     """
@@ -236,7 +236,7 @@ class AddedFile:
     place: str | None = None
 
     def in_order(self) -> AddedFile:
-        """The same where its place in a list tells the order."""
+        """The same file, for a list whose order is that of the rows."""
         return self if self.place is None else AddedFile(self.path, self.size)
 
     def document(self) -> dict[str, Any]:
@@ -249,14 +249,14 @@ class AddedFile:
 
 @dataclass(frozen=True, slots=True)
 class RemovedFile:
-    """A file that a job takes out: one of a job by its path, another by size and time as well."""
+    """A file that a job removes: a job's file by path, any other also by size and time."""
 
     path: str
     size: int | None = None
     modified: float | None = None
 
     def hides(self, entry: Entry) -> bool:
-        """Whether a file at this path is the one that is meant."""
+        """Whether a file at this path is the one that was removed."""
         if self.size is not None and self.size != entry.size:
             return False
         if self.modified is None or entry.modified is None:
@@ -278,23 +278,23 @@ class RemovedFile:
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """What a job says when it publishes.
+    """What a job records when it publishes.
 
     Parameters
     ----------
     sequence : int
-        As in its name.
+        The sequence in its name.
     adds : tuple of AddedFile
         In the order of their rows.
     removes : tuple of RemovedFile
     keep_seconds : float
-        How long replaced files stay, for readers that have found them.
+        How long replaced files are kept for readers that have already found them.
     partition_types : mapping of str to str
-        Types of partition columns, for whoever reads the dataset.
+        Types of partition columns, for readers of the dataset.
     transaction : (str, int), optional
         An application's own number for what the job did.
     follows : int
-        The newest checkpoint that was there.
+        The number of the newest checkpoint at the time.
     """
 
     sequence: int
@@ -357,7 +357,7 @@ def _parse_name(path: str) -> tuple[str, int | None, str]:
 
 
 def _parse_first_version(content: bytes, state: str, path: str) -> JobRecord:
-    """A record of version 1: lists of paths, those it removes or, once deleted, removed."""
+    """Parse a record of version 1: lists of added paths, and of paths to remove or removed."""
     parsed = _parse_json(content, path)
     if parsed.get("version") != 1:
         raise CorruptFileError("not a job record of version 1", path)
@@ -366,7 +366,7 @@ def _parse_first_version(content: bytes, state: str, path: str) -> JobRecord:
         if not isinstance(paths, list) or not all(map(_is_safe, paths)):
             raise CorruptFileError("a job record must list paths below the base", path)
     gone = removes if state == "replacing.json" else []
-    # Names of jobs are never used again, others may have been.
+    # Names of jobs' files are never used again; others may have been.
     gone += [name for name in removed if job_of(name) is not None]
     return JobRecord(
         0,
@@ -439,7 +439,7 @@ def _parse_files(parsed: dict[str, Any], key: str, path: str) -> list[dict[str, 
 
 
 def parse_added(parsed: dict[str, Any], key: str, path: str) -> tuple[AddedFile, ...]:
-    """Files with path and size."""
+    """Parse files with path and size."""
     files = _parse_files(parsed, key, path)
     if not all(file.get("place") is None or _is_safe(file["place"]) for file in files):
         raise CorruptFileError(f"{key!r} must have places that are paths", path)
@@ -447,7 +447,7 @@ def parse_added(parsed: dict[str, Any], key: str, path: str) -> tuple[AddedFile,
 
 
 def parse_removed(parsed: dict[str, Any], key: str, path: str) -> tuple[RemovedFile, ...]:
-    """Files with path and, for those of others, size and time."""
+    """Parse files with path and, for those of no job, size and time."""
     files = _parse_files(parsed, key, path)
     times = [file.get("modified") for file in files]
     if not all(time is None or isinstance(time, int | float) for time in times):
@@ -459,7 +459,7 @@ def parse_removed(parsed: dict[str, Any], key: str, path: str) -> tuple[RemovedF
 
 
 def parse_partition_types(parsed: dict[str, Any], path: str) -> dict[str, str]:
-    """Types of partition columns, as text."""
+    """Parse the types of partition columns, as text."""
     types = parsed.get("partition_types", {})
     if not isinstance(types, dict) or not all(isinstance(text, str) for text in types.values()):
         raise CorruptFileError("partition types must be text", path)

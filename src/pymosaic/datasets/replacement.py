@@ -25,7 +25,7 @@ ReplacedPartitions: TypeAlias = Callable[[Snapshot], Iterable[str]]
 
 
 def partition_of(path: str) -> tuple[tuple[str, str | None], ...]:
-    """Keys and values, as text, of the directories of a file.
+    """The keys and values, as text, of the directories of a file.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def partition_of(path: str) -> tuple[tuple[str, str | None], ...]:
 
 
 def partitions_of(adds: Iterable[str]) -> ReplacedPartitions:
-    """All files of the partitions that these files are in."""
+    """Replace all files of the partitions that these files are in."""
     touched = {partition_of(path) for path in adds}
     return lambda snapshot: [
         entry.path for entry in snapshot.files if partition_of(entry.path) in touched
@@ -44,7 +44,7 @@ def partitions_of(adds: Iterable[str]) -> ReplacedPartitions:
 
 
 def partitions_where(filters: object, schema: pa.Schema | None = None) -> ReplacedPartitions:
-    """All files of the partitions that a filter selects, as in ``replaceWhere``.
+    """Replace all files of the partitions that a filter selects, as in ``replaceWhere``.
 
     Parameters
     ----------

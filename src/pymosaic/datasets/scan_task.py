@@ -29,10 +29,10 @@ from pymosaic.threads import num_threads, read_ahead
 __all__ = ["ScanTask"]
 
 _BATCH_ROWS = 65_536
-# Compressed bytes that may be on their way; decoded they are a few times as much.
+# Maximum compressed bytes in flight; decoded, they take a few times as much.
 _AHEAD_BYTES = 64 << 20
 _REMOTE_READERS = 8
-# The widest value of a partition column, text aside.
+# The width of the widest value of a partition column, except text.
 _PARTITION_WIDTH = 16
 
 _Unit: TypeAlias = "tuple[_File, int]"
@@ -56,9 +56,9 @@ class ScanTask:
     filesystem : object
         Where the files are; None for the local file system.
     limits : Limits
-        Caps that files are held to.
+        Limits that files must keep to.
     on_error : str
-        ``"raise"``, or ``"skip"`` to leave out, with a warning, row groups that cannot be read.
+        ``"raise"``, or ``"skip"`` to skip row groups that cannot be read, with a warning.
     """
 
     schema: pa.Schema
@@ -92,16 +92,16 @@ class ScanTask:
         ----------
         pieces : iterable of Piece
         batch_size : int
-            Rows in a batch, at most.
+            Maximum number of rows in a batch.
         use_threads : bool
-            Read row groups ahead, and decode buckets on several threads. Row groups of some
-            64 MiB (compressed) in all are on their way at a time.
+            Whether to read row groups ahead and decode buckets on several threads. Row groups of
+            about 64 MiB (compressed) in total are in flight at a time.
         heads : HeadStore, optional
-            Files whose end is known already.
+            Heads of files that were read before.
         budget : MemoryBudget, optional
             Arrow memory that all batches may take together.
         binding : ColumnBinding, optional
-            That of the plan, if it was made here: columns are then not looked up again.
+            The plan's binding, if it was made here: columns are then not looked up again.
         """
         reading = _Reading(self, use_threads, heads, budget, binding or ColumnBinding(self))
         workers = 1
@@ -121,7 +121,7 @@ class ScanTask:
 
 
 class _File:
-    """One piece while it is read; opened by the first of its row groups, closed by the last."""
+    """One piece while it is read; opened for its first row group, closed after its last."""
 
     def __init__(self, piece: Piece, reading: _Reading) -> None:
         self.piece = piece
@@ -133,7 +133,7 @@ class _File:
         self._broken: Exception | None = None
 
     def open(self) -> tuple[OpenFile, BoundFile]:
-        """Open the file, unless that is done."""
+        """Open the file, unless it is already open."""
         with self._lock:
             if self._opened is None:
                 if self._broken is not None:
@@ -202,7 +202,7 @@ class _Reading:
         self._order = _order(len(task.schema), [places[key] for key in self._added])
 
     def units(self, pieces: Iterable[Piece]) -> Iterator[tuple[_Unit, int]]:
-        """Row groups to read, each with what it weighs."""
+        """The row groups to read, each with its weight."""
         for piece in pieces:
             file = _File(piece, self)
             self._files[id(file)] = file
@@ -211,7 +211,7 @@ class _Reading:
                 yield (file, row_group), weight
 
     def read(self, unit: _Unit) -> _Outcome:
-        """The rows of one row group that pass, or None."""
+        """The rows of one row group that pass the filter, or None."""
         file, row_group = unit
         try:
             with told_if_gone(file.piece.path, self.task.filesystem):
@@ -226,7 +226,7 @@ class _Reading:
     def _read(self, file: _File, row_group: int) -> pa.RecordBatch | None:
         opened, bound = file.open()
         path = file.piece.path
-        # The plan has left out what statistics rule out. A partition that no row of can pass has
+        # The plan has skipped what statistics rule out. A partition in which no row can pass has
         # no filter to test.
         if not bound.any_row:
             return None
@@ -245,7 +245,7 @@ class _Reading:
         return self._complete(bound.columns.adapt(batch, path), file.piece.partition)
 
     def _check_size(self, num_rows: int, columns: FileColumns, piece: Piece) -> None:
-        """Hold columns that are made up, not read, to the limit: a file may claim any row count."""
+        """Apply the limit to columns that are made up, not read: a file may claim any row count."""
         width = columns.null_width + sum(
             _PARTITION_WIDTH + len(str(value))
             for key, value in piece.partition
@@ -276,7 +276,7 @@ class _Reading:
 
 
 def _order(num_columns: int, last: list[int]) -> list[int] | None:
-    """How to select columns so that the last of them go to these places; None if they are there."""
+    """The selection that moves the last columns to these places; None if they are there already."""
     kept = num_columns - len(last)
     if last == list(range(kept, num_columns)):
         return None

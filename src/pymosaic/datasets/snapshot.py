@@ -1,4 +1,4 @@
-"""The files of a dataset, as of one moment, whatever jobs do meanwhile.
+"""The files of a dataset at one moment, whatever jobs do in the meantime.
 
 ::
 
@@ -6,14 +6,14 @@
           ▲                                   │
           └──── begin anew: another checkpoint, a record that is gone, a file that is not there
 
-Files of jobs are those that the last records tell; the listing of files must show them, unless
-their job has published since the first. Files of others are those in the listing of files that no
-record hides. What hides them is forgotten only by a new checkpoint after they were deleted, and so
-is a job whose files were deleted: with the same checkpoint before and after, nothing in the listing
-of files is a remainder that nobody tells of any more.
+The files of jobs are those that the last records list; the listing of files must show them, unless
+their job has published since the first. Files of no known job are part of the dataset if they are
+in the listing of files and no record hides them. Only a new checkpoint drops what hides them, after
+they were deleted, and likewise drops a job whose files were deleted: with the same checkpoint
+before and after, nothing in the listing of files is a leftover that is no longer recorded.
 
-A directory below with records of its own is a dataset of its own: its files are not part of this
-one. :func:`visible_files` gives them as well, each dataset as of a moment of its own.
+A directory below with its own records is a separate dataset: its files are not part of this one.
+:func:`visible_files` returns them as well, each dataset at a moment of its own.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class Snapshot:
     log : Log
         What its records say.
     files : tuple of Entry
-        Its files, in the order of their rows: those of others by path, then those of jobs in the
-        order in which these published, and a job's in the order of their tasks and numbers.
+        Its files, in the order of their rows: first those of no known job, by path, then those of
+        jobs in the order in which the jobs published, and within a job by task and number.
     missing : tuple of str
-        Files that records list, that are not there.
+        Files that records list but that do not exist.
     nested : tuple of str
-        Directories below that are datasets of their own.
+        Directories below that are separate datasets.
     """
 
     log: Log
@@ -71,7 +71,7 @@ class Snapshot:
 
     @property
     def partition_types(self) -> dict[str, str]:
-        """What the jobs that wrote the dataset say of the types of its partition columns."""
+        """The types of the partition columns, as recorded by the jobs that wrote the dataset."""
         return dict(self.log.state.partition_types)
 
     @property
@@ -80,7 +80,7 @@ class Snapshot:
         return dict(self.log.state.transactions)
 
     def removal(self, paths: Iterable[str]) -> tuple[RemovedFile, ...]:
-        """What a record says of files of this snapshot to take them out."""
+        """What a record says about files of this snapshot to remove them."""
         live = self.log.live
         by_path = {entry.path: entry for entry in self.files}
         return tuple(
@@ -92,7 +92,7 @@ class Snapshot:
 
 
 def missing_files_error(storage: Directory, missing: Iterable[str]) -> MosaicError:
-    """What to say of files that records list and that are not there."""
+    """The error for files that records list but that do not exist."""
     paths = [storage.full_path(path) for path in missing]
     shown = ", ".join(paths[:_SHOWN]) + (", …" if len(paths) > _SHOWN else "")
     return DatasetError(
@@ -104,14 +104,14 @@ def missing_files_error(storage: Directory, missing: Iterable[str]) -> MosaicErr
 def take_snapshot(storage: Directory, *, allow_missing: bool = False) -> Snapshot:
     """Find the files of a dataset.
 
-    Where there are no records, an object store is asked once. Otherwise it is asked for records and
-    files in one go first: an answer of one page is of one moment. If it is longer, some files are
-    listed before the records; if these do not tell of all of them, it begins anew.
+    If there are no records, an object store is listed once. Otherwise records and files are first
+    listed together: a listing of one page shows one moment. If it is longer, some files are listed
+    before the records; if the records do not cover all of these, it starts over.
 
     Raises
     ------
     DatasetError
-        If files that records list are not there, unless that is allowed.
+        If files that records list do not exist, unless that is allowed.
     CorruptFileError
         If records are damaged.
     """
@@ -148,8 +148,8 @@ def take_snapshot(storage: Directory, *, allow_missing: bool = False) -> Snapsho
             doubtful = any(job_of(entry.path) not in log.state.jobs for entry in snapshot.files)
         else:
             doubtful = any(_is_stray(entry, log) for entry in snapshot.files)
-        # A listing that came before the records, or one that missed the records of a dataset
-        # below which was begun meanwhile, may show files that nobody knows any more, or yet.
+        # A listing made before the records, or one that missed the records of a nested dataset
+        # started in the meantime, may show files that are no longer known, or not yet.
         if (doubtful or snapshot.missing) and not looked_again:
             looked_again = True
             first = last
@@ -164,7 +164,7 @@ def take_snapshot(storage: Directory, *, allow_missing: bool = False) -> Snapsho
 
 
 def _is_of_no_interest(path: str) -> bool:
-    """Whether a path is hidden, and not a record of a dataset further down."""
+    """Whether a path is hidden and is not a record of a nested dataset."""
     if not is_hidden(path):
         return False
     parts = path.split("/")
@@ -219,7 +219,7 @@ def _is_newer(file: AddedFile, log: Log, first: Listing) -> bool:
 
 
 def _nested_datasets(entries: Iterable[Entry]) -> tuple[str, ...]:
-    """Directories with records, but for those inside of others."""
+    """Directories with records, except those inside others."""
     marker = f"/{RECORDS_DIRECTORY}/"
     found = {path.partition(marker)[0] for path in (x.path for x in entries) if marker in path}
     outer: list[str] = []
@@ -230,7 +230,7 @@ def _nested_datasets(entries: Iterable[Entry]) -> tuple[str, ...]:
 
 
 def visible_files(storage: Directory, *, allow_missing: bool = False) -> Snapshot:
-    """The files below a directory: those of the dataset that it is, and of those further down."""
+    """The files below a directory: those of its own dataset and those of nested datasets."""
     snapshot = take_snapshot(storage, allow_missing=allow_missing)
     files = list(snapshot.files)
     missing = list(snapshot.missing)

@@ -1,4 +1,4 @@
-"""Verification of a directory: all files of a dataset, and whether they are there."""
+"""Verification of a directory: all files of a dataset, and whether they exist."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["missing_file", "verify"]
 
 
 def missing_file(path: str) -> Finding:
-    """What to say of a file that a dataset's records list and that is not there."""
+    """The finding for a file that a dataset's records list but that does not exist."""
     return Finding(
         "error",
         path,
@@ -37,34 +37,35 @@ def verify(
     limits: Limits | None = None,
     use_threads: bool = True,
 ) -> list[Finding]:
-    """Check a whole file, every checksum and value of it, and list what is wrong.
+    """Check a whole file, including every checksum and value, and list what is wrong.
 
-    It goes on after a fault wherever it can, decodes bucket by bucket, and never writes. Of a
-    directory, all files of the dataset are checked, and that those are there which were written.
+    It continues after a fault wherever it can, decodes bucket by bucket, and never writes. For a
+    directory, it checks all files of the dataset, and that all files that were written exist.
 
     Parameters
     ----------
     source : str, path-like, bytes-like or binary file object
         As for :class:`pymosaic.MosaicFile`, or a directory.
     deep : bool
-        Read, decompress and decode all buckets, and compare them with the stored statistics.
-        Without, only what is around them is checked: footer, schema block, index, places.
+        Whether to read, decompress and decode all buckets and compare them with the stored
+        statistics. Otherwise only what surrounds them is checked: footer, schema block, index,
+        positions.
     progress : callable, optional
-        Called as ``progress(done, total, "bytes")``, first with 0 and at last with
-        ``done == total``, for each file; what it raises ends the work.
+        Called as ``progress(done, total, "bytes")``, first with 0 and finally with
+        ``done == total``, for each file; an exception that it raises ends the work.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
-        Where ``source``, then a path, is looked up.
+        The file system of ``source``, which must then be a path.
     limits : Limits, optional
-        Caps that the file is held to.
+        Limits that the file must keep to.
     use_threads : bool
-        Decode on several threads, a few buckets at a time.
+        Whether to decode on several threads, a few buckets at a time.
 
     Returns
     -------
     list of Finding
-        Empty for a file that is whole and has checksums. One without them has a finding of
-        severity ``"info"`` that says so: damage to its values cannot be seen. In a directory,
-        ``structure`` begins with the path of the file.
+        Empty for an intact file with checksums. A file without checksums has a finding of
+        severity ``"info"`` that says so: damage to its values cannot be detected. For a
+        directory, ``structure`` begins with the path of the file.
 
     Examples
     --------

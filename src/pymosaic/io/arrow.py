@@ -50,7 +50,7 @@ class _ArrowSink(SpooledSink):
     """
 
     def _upload(self, contents: memoryview) -> None:
-        # compression: by default pyarrow goes by the extension of the file name.
+        # compression: by default pyarrow chooses it by the extension of the file name.
         stream = self._filesystem.open_output_stream(self._path, compression=None)
         try:
             stream.write(contents)
@@ -69,7 +69,7 @@ class _ArrowSink(SpooledSink):
 
 
 class _ArrowDirectory(Directory):
-    """A pyarrow file system; HDFS is the one that moves files."""
+    """A directory in a pyarrow file system; only HDFS moves files."""
 
     def __init__(self, location: Location) -> None:
         super().__init__(location)
@@ -127,7 +127,7 @@ class _ArrowDirectory(Directory):
             self.remove_tree(directory)
 
     def make_directory(self, directory: str) -> None:
-        # An object store needs none, and would keep an empty object for it.
+        # An object store needs no directories, and would keep an empty object for one.
         if self.moves:
             self.filesystem.create_dir(self.full_path(directory), recursive=True)
 

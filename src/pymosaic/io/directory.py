@@ -23,8 +23,8 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 _PARALLEL_REQUESTS = 16
-# What pyarrow and fsspec call file systems where a listing is one request, whatever the depth, and
-# how many names such a request gives.
+# pyarrow's and fsspec's names of file systems where a listing is one request, whatever the depth,
+# and the number of names that such a request returns.
 OBJECT_STORES = frozenset({"s3", "s3a", "gcs", "gs", "abfs", "abfss", "az"})
 OBJECT_STORE_PAGE = 1000
 
@@ -36,12 +36,12 @@ class Entry:
     Parameters
     ----------
     path : str
-        Below the base.
+        Relative to the base.
     size : int
     modified : float or None
-        When it was last changed, in Unix time, by the clock of the file system.
+        When it was last changed, in Unix time, by the file system's clock.
     outside : bool
-        Whether a directory above it is a link that leaves the base: nothing is changed there.
+        Whether a directory above it is a link out of the base: nothing is changed there.
     """
 
     path: str
@@ -58,15 +58,15 @@ class Directory(abc.ABC):
     name : str
         The base as the user gave it, for messages.
     base : str
-        The base as its file system knows it.
+        The base as a path in its file system.
     filesystem : object
-        What the functions of this package take as ``filesystem``; None for the local one.
+        The ``filesystem`` argument for the functions of this package; None for the local one.
     moves : bool
         Whether a file can be moved at no cost; object stores would copy it.
     one_listing : bool
-        Whether one listing of everything is cheaper than one of a directory within.
+        Whether one listing of everything is cheaper than a listing of a subdirectory.
     names_at_once : int
-        How many names, at least, a listing gives as of one moment.
+        A listing of at most this many names shows one moment.
     """
 
     moves: bool = False
@@ -82,7 +82,7 @@ class Directory(abc.ABC):
         return f"<{type(self).__name__} {self.name}>"
 
     def absolute(self) -> Directory:
-        """The same directory, by a name that means it wherever this is unpickled."""
+        """The same directory, under a name that is valid wherever this is unpickled."""
         return self
 
     def within(self, directory: str) -> Directory:
@@ -91,7 +91,7 @@ class Directory(abc.ABC):
         return type(self)(Location(path, path, self.filesystem))
 
     def full_path(self, path: str) -> str:
-        """A path below the base, for functions that take ``filesystem`` too."""
+        """The full path of one below the base, for functions that also take ``filesystem``."""
         return f"{self.base.rstrip('/')}/{path}" if path else self.base
 
     def relative_path(self, full_path: str) -> str:
@@ -102,7 +102,7 @@ class Directory(abc.ABC):
     def list_files(
         self, directory: str = "", recursive: bool = True, skip: Callable[[str], bool] | None = None
     ) -> list[Entry]:
-        """All files below a directory, or in it, in no order, but for paths to skip."""
+        """All files below or in a directory, in no particular order, except paths to skip."""
 
     def exists(self) -> bool:
         """Whether the base is a directory; on an object store, whether there is a file in it."""
@@ -126,25 +126,25 @@ class Directory(abc.ABC):
 
     @abc.abstractmethod
     def _delete(self, path: str) -> None:
-        """Delete a file; FileNotFoundError where there is none."""
+        """Delete a file; raise FileNotFoundError if it does not exist."""
 
     @abc.abstractmethod
     def _move(self, source: str, target: str) -> None:
-        """Move a file, over what is at the target, into a directory that may not exist."""
+        """Move a file, replacing what is at the target, to a directory that may not exist."""
 
     def sync(self, directories: Iterable[str]) -> None:  # noqa: B027  (object stores need none)
         """Make moves into these directories durable."""
 
     @abc.abstractmethod
     def remove_tree(self, directory: str) -> None:
-        """Delete a directory and all in it, if it exists."""
+        """Delete a directory and everything in it, if it exists."""
 
     @abc.abstractmethod
     def remove_empty(self, directory: str) -> None:
         """Delete a directory if it exists and is empty."""
 
     def make_directory(self, directory: str) -> None:  # noqa: B027  (object stores need none)
-        """Make a directory and its parents, where a file cannot be written without."""
+        """Make a directory and its parents, if files cannot be written without them."""
 
     def read(self, path: str) -> bytes:
         """The content of a small file."""
@@ -170,7 +170,7 @@ class Directory(abc.ABC):
             self._delete(path)
 
     def delete_many(self, paths: Iterable[str]) -> None:
-        """Delete files, those that exist."""
+        """Delete those of the files that exist."""
         self.each(self.delete, paths)
 
     def move_many(self, pairs: Iterable[tuple[str, str]]) -> None:
@@ -182,7 +182,7 @@ class Directory(abc.ABC):
         return self.each(self.read, paths)
 
     def each(self, function: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
-        """Call a function for each item; on other file systems than the local one, many at once."""
+        """Call a function for each item; many at once unless the file system is local."""
         items = list(items)
         if self.filesystem is None or len(items) < 2:
             return list(map(function, items))

@@ -1,4 +1,4 @@
-"""File objects of the caller, which they must close themselves."""
+"""File objects of the caller, which the caller must close."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class FileObjectSink(Sink):
             self._file.flush()
 
     def _discard(self) -> None:
-        """Bytes that were written stay written."""
+        """Do nothing: bytes that were written cannot be taken back."""
 
 
 def _tell(file: Any) -> int:

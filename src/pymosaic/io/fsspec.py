@@ -78,7 +78,7 @@ class _FsspecSink(SpooledSink):
             raise
 
     def _transactions(self) -> Iterator[tuple[bool, Any]]:
-        """For each file system, wrapper first: is a transaction open, and its pending files."""
+        """For each file system, wrapper first: whether a transaction is open, its pending files."""
         from fsspec.spec import AbstractFileSystem
 
         filesystem: Any = self._filesystem
@@ -108,7 +108,7 @@ class _FsspecSink(SpooledSink):
 
 
 class _FsspecDirectory(Directory):
-    """An fsspec file system, used as an object store whatever it is."""
+    """A directory in an fsspec file system, which is always used like an object store."""
 
     def __init__(self, location: Location) -> None:
         super().__init__(location)
@@ -132,7 +132,7 @@ class _FsspecDirectory(Directory):
         return [
             Entry(path[start:], information["size"] or 0, _modified(information))
             for path, information in found.items()
-            # Stores mark directories by empty objects.
+            # Stores represent directories as empty objects.
             if information.get("type") == "file"
             and not path.endswith("/")
             and len(path) > start
@@ -149,7 +149,7 @@ class _FsspecDirectory(Directory):
         self.delete_many(entry.path for entry in self.list_files(directory))
 
     def remove_empty(self, directory: str) -> None:
-        """Nothing: object stores have no directories."""
+        """Do nothing: object stores have no directories."""
 
 
 def _modified(information: dict[str, Any]) -> float | None:

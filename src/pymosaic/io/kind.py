@@ -21,7 +21,7 @@ Place: TypeAlias = tuple[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Whether a path is a file, its size, and what tells that it was replaced, where that is known.
+    """Whether a path is a file, its size, and a version that changes when it is replaced, if known.
 
     A version equals that of a :class:`~pymosaic.io.Source` of the same file, if both are known.
     """

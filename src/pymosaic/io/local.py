@@ -241,7 +241,7 @@ class _LocalDirectory(Directory):
                         continue
                     way = (*links, os.path.realpath(os.path.dirname(item.path)))
                     target = os.path.realpath(item.path)
-                    # A link to where the way to it has come through leads on for ever.
+                    # A link to a directory on the way to it would be followed for ever.
                     if not any(_is_within(place, target) for place in way):
                         leaves = outside or not _is_within(target, base)
                         pending.append((path, leaves, (*way, target)))
@@ -255,7 +255,7 @@ class _LocalDirectory(Directory):
         self._in_directory(path, lambda: super(_LocalDirectory, self).write(path, data))
 
     def _check_inside(self, directory: str) -> None:
-        """Refuse to change anything behind a link that leaves the base."""
+        """Refuse to change anything behind a link out of the base."""
         if not _is_within(os.path.realpath(self.full_path(directory)), os.path.realpath(self.base)):
             raise DatasetError(
                 f"{self.full_path(directory)} leads out of {self.name} by a link: nothing is "
@@ -271,7 +271,7 @@ class _LocalDirectory(Directory):
         self._in_directory(target, lambda: os.replace(old, new))
 
     def _in_directory(self, path: str, action: Callable[[], None]) -> None:
-        """Do something in a directory that other jobs may remove as long as it is empty."""
+        """Do something in a directory that other jobs may remove while it is empty."""
         for attempt in range(_ATTEMPTS):
             try:
                 self.make_directory(path.rpartition("/")[0])
@@ -290,7 +290,7 @@ class _LocalDirectory(Directory):
         shutil.rmtree(self.full_path(directory), ignore_errors=True)
 
     def remove_empty(self, directory: str) -> None:
-        with suppress(OSError):  # it is not there, or not empty
+        with suppress(OSError):  # it does not exist, or is not empty
             os.rmdir(self.full_path(directory))
 
     def make_directory(self, directory: str) -> None:
@@ -300,7 +300,7 @@ class _LocalDirectory(Directory):
                 os.makedirs(self.full_path(directory), exist_ok=True)
                 return
             except FileNotFoundError:
-                # A parent that was just made was empty, and another job has removed it.
+                # A parent that was just made was empty, and another job removed it.
                 if attempt == _ATTEMPTS - 1:
                     raise
 

@@ -43,7 +43,7 @@ class Source(abc.ABC):
     size : int
         Total bytes, as found at open.
     version : object
-        What is another for a file that was replaced or changed; None where that is not known.
+        A value that differs once the file was replaced or changed; None if it is not known.
     tail_bytes : int
         Number of bytes to read from the end when a file is opened.
     merge_gap : int
