@@ -156,6 +156,8 @@ cdef class ArrowSource:
 
     cdef int add_nodes(self, Catalog catalog, int32_t index, bint nullable) except -1:
         """Append a field's type as nodes of the catalog."""
+        # No field is added while this runs, so that the pointer stays; nodes may move, and are
+        # found by their index again.
         cdef SourceField* field = &self.fields[index]
         cdef int64_t node_index = catalog.num_nodes
         cdef Node* node
@@ -344,6 +346,8 @@ cdef ArrowSource describe(schema, const ArrowSchema* exported):
         <size_t>checked_size(source.num_columns + 1, sizeof(int32_t)))
     if source.columns == NULL:
         raise MemoryError
+    # num_columns is the number of children, and ``columns`` has room for one more. An index that is
+    # not REFUSED is that of a field which was added.
     for column in range(source.num_columns):
         index = source.add_field(exported.children[column], 0, True)
         if index == REFUSED:
@@ -384,6 +388,8 @@ def catalog_from_arrow(schema not None, int64_t num_buckets):
     if keys == NULL:
         raise MemoryError
     try:
+        # A schema has as many names as children, and ``keys`` has room for one more. The texts
+        # belong to the names, which the list keeps until the end.
         for i in range(count):
             text = PyUnicode_AsUTF8AndSize(names[i], &size)
             if size == 0:
@@ -396,6 +402,8 @@ def catalog_from_arrow(schema not None, int64_t num_buckets):
         qsort(keys, <size_t>count, sizeof(NameKey), compare_names)
         catalog.allocate_columns(count)
         catalog.num_buckets = num_buckets
+        # The arrays of the catalog have count + 1 entries. Positions were those of the keys before
+        # they were sorted: each of 0 to count - 1, once.
         for i in range(count):
             if i and compare_bytes(keys[i - 1].data, keys[i - 1].length,
                                    keys[i].data, keys[i].length) == 0:
@@ -435,6 +443,8 @@ def bind(schema not None, Catalog catalog not None, writer_schema not None):
         <size_t>checked_size(catalog.num_columns + 1, sizeof(int32_t)))
     if source.child_index == NULL:
         raise MemoryError
+    # ``child_index`` has room for one column more than the catalog has, and a position that lookup
+    # finds is that of one of them. A schema has as many names as children.
     for position in range(catalog.num_columns):
         source.child_index[position] = -1
     for column in range(source.num_columns):

@@ -6,9 +6,10 @@ numbers, by which the writer decides whether to split the batch.
 
 Memory: nothing is allocated or kept; the batch belongs to the caller.
 
-Safety: reads offsets and lengths only, at rows that were compared with the length of the array.
-Values that offsets point to are not looked at, so a wrong offset gives a wrong estimate and nothing
-worse; it is refused when the rows are appended.
+Safety: reads offsets and lengths only, at rows that were compared with the length of the array; the
+caller has had Arrow validate that buffers are as long as lengths imply. Values that offsets point
+to are not looked at, so a wrong offset gives a wrong estimate and nothing worse; it is refused when
+the rows are appended.
 """
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
@@ -29,6 +30,7 @@ cdef enum:
 
 cdef int64_t span(const ArrowArray* array, bint wide, int64_t start, int64_t count) noexcept nogil:
     """What the offsets of some rows enclose."""
+    # start + count is at most the length of the array, which has one offset more than that.
     cdef int64_t first = array.offset + start
     if wide:
         return (<const int64_t*>array.buffers[1])[first + count] - (
@@ -57,6 +59,8 @@ cdef int64_t estimate(
         return count * (1 + field.width)
     if field.kind == SOURCE_BINARY_VIEW:
         total = count
+        # start + count is at most the length, as compared above, and a view has 16 bytes: its
+        # length is the first of four numbers.
         for i in range(array.offset + start, array.offset + start + count):
             total += (<const int32_t*>array.buffers[1])[4 * i]
         return total
@@ -101,6 +105,7 @@ def measure(ArrowSource source not None, batch):
     if array.n_children != source.num_columns:
         raise ValueError("the batch does not have the columns of its source")
     with nogil:
+        # The batch has as many children as the source has columns, as compared above.
         for column in range(source.num_columns):
             size = estimate(source, source.columns[column], array.children[column],
                             array.offset, array.length)

@@ -1,7 +1,14 @@
 # cython: language_level=3
 """A file descriptor with an owner from the moment it is there.
 
-In: a descriptor that was just opened. Out: an object that closes it, once.
+In: a function that opens a path, and what it is called with. Out: an object that closes the
+descriptor which that returned, once.
+
+Memory: none but the object's own. It owns the descriptor; those who read through its number keep
+the object.
+
+Safety: there is no loop and no buffer. The number is -1 until the file is open, and a negative one
+is not closed.
 
 Python runs signal handlers between its instructions. A ``KeyboardInterrupt`` between the return of
 ``os.open`` and the assignment, or at the first line of ``__del__``, loses a descriptor for good;

@@ -2,8 +2,8 @@
 """Bit packing in FastLanes order, over all chunks of a page at once.
 
 *Inline*: each chunk starts with a word of the values' width that holds the packed width, then 1,024
-packed values. *Out of line*: groups of 1,024 values of one packed width; a tail is padded and packed
-where that is smaller than the plain values, else it is plain.
+packed values. *Out of line*: groups of 1,024 values of one packed width; a tail is padded and
+packed where that is smaller than the plain values, else it is plain.
 
 Outputs must start at a multiple of 8 bytes.
 
@@ -47,6 +47,8 @@ def unpack_inline(
     cdef uint64_t[GROUP] spare
     cdef const uint8_t* source
     with nogil:
+        # unpack_group reads 128 * width bytes and writes 1,024 values: into ``out`` where the chunk
+        # has as many and there is room for them, else into ``spare``, which holds the widest.
         for chunk in range(counts.shape[0]):
             count = counts[chunk]
             size = sizes[chunk]
@@ -89,6 +91,8 @@ def unpack_groups(
             if available < 0:
                 corrupt(b"bit-packed values", chunk, b"a chunk is too short for its values")
             source = &data[starts[chunk]] if sizes[chunk] else NULL
+            # The chunk has group_bytes for each whole group, and ``out`` room for all its values. A
+            # chunk without bytes gets here with width 0 or without groups: nothing is read then.
             for group in range(groups):
                 unpack_group(&out[position], source + group * group_bytes, bits, width)
                 position += GROUP * bytes_per_value
@@ -110,6 +114,7 @@ def measure_groups(const uint8_t[::1] values, int bits, int64_t[::1] widths):
     cdef int64_t group, bytes_per_value = bits // 8, count, total
     with nogil:
         total = values.shape[0] // bytes_per_value
+        # No group goes past ``total``; width_of reads ``count`` values, none if that is negative.
         for group in range(widths.shape[0]):
             count = min(<int64_t>GROUP, total - group * GROUP)
             widths[group] = width_of(&values[group * GROUP * bytes_per_value], bits, count)
@@ -123,6 +128,9 @@ def pack_inline(
     cdef uint64_t[GROUP] spare
     with nogil:
         total = values.shape[0] // bytes_per_value
+        # ``out`` has a width and 128 * width bytes for each group, which is what pack_group writes.
+        # measure_groups found the widths: one above 0 means that the group has values, and
+        # ``count`` of them, at most 1,024, are left in ``values`` and fit in ``spare``.
         for group in range(widths.shape[0]):
             width = widths[group]
             memset(&out[position], 0, bytes_per_value)
@@ -146,6 +154,8 @@ def pack_groups(const uint8_t[::1] values, int bits, int width, uint8_t[::1] out
     with nogil:
         total = values.shape[0] // bytes_per_value
         groups = out.shape[0] // (128 * width)
+        # ``groups`` is what ``out`` has room for, and pack_group writes 128 * width bytes. The
+        # caller makes room only for groups that have values, so that ``count`` is 1 to 1,024.
         for group in range(groups):
             count = min(<int64_t>GROUP, total - group * GROUP)
             memset(spare, 0, sizeof(spare))

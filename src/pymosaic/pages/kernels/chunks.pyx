@@ -2,8 +2,9 @@
 """The chunks of a mini-block page: where their buffers are, and their bytes in one piece.
 
 In and out: arrays of the caller, who owns all memory. Safety: ``locate_buffers`` compares the
-header of a chunk, and each buffer, with the bytes of the chunk. The other functions copy ranges
-that were found so, into an ``out`` that the caller made as large as their sum.
+header of a chunk, and each buffer, with the bytes of the chunk. ``gather`` and ``gather_bits`` copy
+ranges that were found so, or that lie between checked offsets, into an ``out`` that the caller made
+as large as their sum.
 """
 
 from libc.stdint cimport int64_t, uint8_t
@@ -39,6 +40,8 @@ def locate_buffers(
             num_levels[chunk] = load_le16(fields)
             fields += 2
             position = chunk_starts[chunk] + padded(header)
+            # The chunk has the whole header, which has a field for each buffer. ``starts`` and
+            # ``sizes`` have a row for each buffer, too, and a column for each chunk.
             for buffer in range(num_buffers):
                 if large and buffer >= num_level_buffers:
                     size = load_le32(fields)
@@ -59,6 +62,7 @@ def gather(
     """Copy the first ``sizes`` bytes from each start, one behind the other."""
     cdef int64_t chunk, position = 0
     with nogil:
+        # Each range lies inside ``data``, and ``out`` has the sum of all sizes; none is negative.
         for chunk in range(starts.shape[0]):
             if sizes[chunk]:
                 memcpy(&out[position], &data[starts[chunk]], sizes[chunk])
@@ -82,6 +86,8 @@ def gather_bits(
             if position % 8 == 0:
                 memcpy(&out[position >> 3], source, count >> 3)
                 index = count & ~<int64_t>7
+            # index < count: the caller has found the bytes for so many bits at each start, and
+            # position + index is below the sum of all counts, for which ``out`` has the bits.
             while index < count:
                 if bit_at(source, index):
                     set_bit(&out[0], position + index)

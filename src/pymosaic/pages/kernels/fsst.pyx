@@ -1,10 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """FSST: strings in which pieces of up to 8 bytes became one byte; byte 255 escapes the next one.
 
-In and out: arrays of the caller, who owns all memory; tables for training are freed when it ends.
-Safety: a code makes at most 8 bytes, all of which are written at once, so that ``out`` with 8 bytes
-for each byte of the data, and 8 more, is never left. Offsets were checked before. Loads of 8 bytes
-are shortened at the end of the data.
+In and out: arrays of the caller, who owns all memory; the tables of ``train`` and ``compress`` are
+freed when these end. Safety of reading: offsets were checked to rise and to end inside the data,
+and a code makes at most 8 bytes, all of which are written at once, so that ``out`` with 8 bytes for
+each byte of the data, and 8 more, is never left. Of training: codes are below 511 in tables of 512,
+and loads of 8 bytes are shortened at the end of a string.
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -47,6 +48,10 @@ def expand(
     memcpy(steps, &lengths[0], min(lengths.shape[0], <Py_ssize_t>sizeof(steps)))
     with nogil:
         new_offsets[0] = 0
+        # Offsets rise and end inside ``data``, so that each of its bytes is read once at most. A
+        # code adds at most 8 to ``written``, which is thus at most 8 for each byte read before; the
+        # 8 bytes of a symbol end at most where ``out`` does. ``table`` has 8 bytes for every value
+        # of a byte.
         for value in range(count):
             position = offsets[value]
             end = offsets[value + 1]
@@ -163,6 +168,7 @@ cdef void propose(
 ) noexcept nogil:
     cdef uint64_t slot = (value * 0x9E3779B97F4A7C15u + <uint64_t>length) >> 48
     cdef int tries
+    # The hash has 16 bits, as many as number the slots, and steps wrap around.
     for tries in range(64):
         if candidates[slot].length == 0:
             candidates[slot].value = value
@@ -195,6 +201,8 @@ cdef void count_codes(
     for piece in range(num_pieces):
         end = ends[piece]
         previous = -1
+        # ``ends`` rise and the last is the end of the text; loads stop at ``end``, and a match is
+        # not longer than what is left. With 255 symbols at most, a code is below 511 < CODES.
         while position < end:
             value = load_up_to_8(text + position, end - position)
             number = longest_match(table, value, end - position)
@@ -218,6 +226,7 @@ cdef void improve(
     cdef uint64_t left_value, right_value
     cdef int64_t index, count = 0
     memset(candidates, 0, CANDIDATE_SLOTS * sizeof(Candidate))
+    # piece_of is given only codes that count_codes has seen: bytes, and symbols of the table.
     for left in range(CODES):
         if singles[left] == 0:
             continue
@@ -234,12 +243,14 @@ cdef void improve(
             length = min(8, left_length + right_length)
             propose(candidates, (left_value | right_value << (8 * left_length)) & mask_of(length),
                     length, <int64_t>pairs[left * CODES + right] * length)
+    # ``count`` is never above ``index``: candidates move down in place.
     for index in range(CANDIDATE_SLOTS):
         if candidates[index].length:
             candidates[count] = candidates[index]
             count += 1
     qsort(candidates, count, sizeof(Candidate), by_falling_gain)
     clear_table(table)
+    # Values are masked to their length, so that one or two bytes are an index of their table.
     for index in range(count):
         if table.count == MAX_SYMBOLS:
             break
@@ -268,6 +279,7 @@ def train(const uint8_t[::1] sample, const int64_t[::1] ends, uint8_t[::1] symbo
                 if sample.shape[0]:
                     count_codes(table, &sample[0], &ends[0], ends.shape[0], singles, pairs)
                 improve(table, singles, pairs, candidates)
+            # add_symbol stops at 255 symbols, for which both outputs have room.
             for number in range(table.count):
                 memcpy(&symbols[8 * number], &table.symbols[number].value, 8)
                 lengths[number] = <uint8_t>table.symbols[number].length

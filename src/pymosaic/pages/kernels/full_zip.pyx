@@ -3,9 +3,10 @@
 
 The control word is ``repetition << bits_def | definition`` in 0, 1, 2 or 4 bytes.
 
-In and out: arrays of the caller, who owns all memory. Safety: each part of an item is compared with
-the bytes that are left before it is read, and the number of items with the room for levels. Values
-are never larger than the data that they come from, which is how large the caller made their array.
+In and out: arrays of the caller, who owns all memory. Safety of reading: each part of an item is
+compared with the bytes that are left before it is read, and the number of items with the room for
+levels. Values are never larger than the data that they come from, which is how large the caller
+made their array.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -62,6 +63,9 @@ def unzip_fixed(
     cdef int64_t position = 0, item = 0, value = 0, size = data.shape[0]
     cdef Control control = control_of(control_width, bits_def, max_rep, max_def)
     with nogil:
+        # A control word has a byte at least, so that this ends. Each part is compared with what is
+        # left before it is read, and ``item`` with the room in ``rep``; ``definition`` has the
+        # same. Values do not overlap in ``data``, and ``values`` is as large.
         while position < size:
             if size - position < control_width:
                 corrupt(b"full-zip page", item, b"an item is cut off")
@@ -95,6 +99,10 @@ def unzip_variable(
     cdef Control control = control_of(control_width, bits_def, max_rep, max_def)
     with nogil:
         offsets[0] = 0
+        # Where control words have no bytes all levels are 0, and the length moves ``position`` on.
+        # Each part is compared with what is left before it is read, and ``item`` with the room in
+        # ``rep``; ``definition`` has the same, and ``offsets`` one more, since there are never more
+        # values than items. Their bytes do not overlap in ``data``, and ``values`` is as large.
         while position < size:
             if size - position < control_width:
                 corrupt(b"full-zip page", item, b"an item is cut off")

@@ -3,6 +3,16 @@
 
 What :mod:`pymosaic.pages.protobuf` reads of any message, this reads of these, and refuses what that
 refuses: wire types, lengths, varints above 64 bits, int32s above 32, text that is not UTF-8.
+
+In: the bytes of a message. Out: numbers in arrays of the caller; names, types, metadata and pages
+as Python objects.
+
+Memory: the bytes and the arrays belong to the caller; texts and descriptions are copied, and
+nothing points into the message after a function returns.
+
+Safety: bytes are read by ``read_varint`` and ``read_part`` alone, which never move the position
+past the end that they are given, and by what is given a ``Part`` of bytes that ``read_part`` has
+found inside its message. A message in a message ends where its part does.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -43,6 +53,7 @@ cdef int read_varint(
     cdef int shift = 0
     cdef uint8_t byte
     value[0] = 0
+    # A byte is read only before ``end``, and the tenth is the last; ``shift`` stays below 64.
     while position[0] < end and shift <= 63:
         byte = data[position[0]]
         position[0] += 1
@@ -75,6 +86,8 @@ cdef int read_part(
         length = 4
     else:
         return corrupt(structure, start, b"not a wire type")
+    # The position is not past ``end``, so that the difference is not negative; from here on the
+    # part lies inside the message, and so does the new position.
     if length > <uint64_t>(end - position[0]):
         return corrupt(structure, start, b"a field is longer than what is left")
     part.start = position[0]
@@ -108,6 +121,7 @@ cdef str text(const uint8_t* data, const Part* part, str structure):
 
 cdef int check_text(const uint8_t* data, const Part* part, str structure) except -1:
     cdef int64_t place
+    # read_part has found these bytes inside the message.
     for place in range(part.start, part.end):
         if data[place] >= 0x80:
             text(data, part, structure)
@@ -132,6 +146,7 @@ cdef int read_entry(const uint8_t* data, const Part* entry, uint8_t* flags) exce
     cdef int64_t position = entry.start
     cdef uint8_t flag = 0
     key.start = key.end = value.start = value.end = entry.start
+    # read_part stops at the end of the entry, and key and value are parts of bytes or empty.
     while position < entry.end:
         read_part(data, &position, entry.end, b"Field", &part)
         expect(&part, WIRE_BYTES, b"Field")
@@ -164,6 +179,8 @@ cdef int read_field(
     cdef str name = "", logical_type = ""
     ids[0] = ids[1] = 0
     flags[0] = 0
+    # read_part stops at the end of the field; bytes of a part are used once it is known to be of
+    # bytes. Numbers 3 and 4 are the two entries of ``ids``.
     while position < field.end:
         read_part(data, &position, field.end, b"Field", &part)
         if part.number == 2:
@@ -201,6 +218,7 @@ cdef tuple read_pair(const uint8_t* data, const Part* entry):
     cdef int64_t position = entry.start
     cdef str key = ""
     cdef bytes value = b""
+    # read_part stops at the end of the entry, and its parts are of bytes.
     while position < entry.end:
         read_part(data, &position, entry.end, b"Schema", &part)
         expect(&part, WIRE_BYTES, b"Schema")
@@ -218,6 +236,7 @@ def count_parts(const uint8_t[::1] content, int64_t number):
     cdef int64_t position = 0, count = 0
     cdef Part part
     with nogil:
+        # read_part stops at the end of the content, and moves on by a byte at least.
         while position < content.shape[0]:
             read_part(data, &position, content.shape[0], b"message", &part)
             count += part.number == <uint64_t>number and part.wire == WIRE_BYTES
@@ -236,6 +255,8 @@ def read_fields(
     cdef int64_t position = 0, row = 0
     cdef Part part
     cdef list names = [], types = [], metadata = []
+    # read_part stops at the end of the content. ``row`` is compared with the rows of ``places``;
+    # the caller made ``ids`` and ``flags`` for as many.
     while position < content.shape[0]:
         read_part(data, &position, content.shape[0], b"Schema", &part)
         if part.number == 5:
@@ -260,6 +281,8 @@ def count_leaves(const int64_t[::1] parents, const uint8_t[::1] flags, int64_t[:
     with nogil:
         for row in range(parents.shape[0]):
             leaves[row] = 0
+        # All three have an entry for each field. A parent is -1 or before its child: the caller has
+        # refused others.
         for row in range(parents.shape[0] - 1, -1, -1):
             if leaves[row] == 0 or (flags[row] & FLAG_STRUCT and flags[row] & packed):
                 leaves[row] = 1
@@ -276,6 +299,7 @@ cdef int append_numbers(const uint8_t* data, const Part* part, list out) except 
         return 0
     expect(part, WIRE_BYTES, b"Page")
     position = part.start
+    # read_varint stops at the end of the part, which read_part found inside the message.
     while position < part.end:
         read_varint(data, &position, part.end, b"Page", &value)
         out.append(value)
@@ -288,6 +312,7 @@ cdef object read_encoding(const uint8_t* data, const Part* encoding, bint* is_in
     cdef int64_t position = encoding.start, inside
     cdef object found = None
     is_indirect[0] = False
+    # read_part stops at the end it is given: that of the encoding, and inside, of a part of bytes.
     while position < encoding.end:
         read_part(data, &position, encoding.end, b"Encoding", &part)
         if part.number != 1 and part.number != 2:
@@ -321,6 +346,7 @@ def read_pages(const uint8_t[::1] content):
     cdef object description
     cdef uint64_t rows
     cdef bint is_indirect
+    # read_part stops at the end it is given: that of the content, and inside, of a page.
     while position < content.shape[0]:
         read_part(data, &position, content.shape[0], b"ColumnMetadata", &part)
         if part.number == 1:

@@ -5,10 +5,11 @@ Layers are given from the outermost to the innermost, which holds the values. A 
 names the layer at which an item ends (null, or for lists empty); a repetition level names the layer
 at which it starts. Bitmaps are Arrow's: least significant bit first, set where valid.
 
-In and out: arrays of the caller, who owns all memory. Safety: counters rise by at most one per
-level, and every bitmap and list of offsets has room for as many entries as there are levels, and
-one more. Levels are compared with the highest that a layer has: while they are read, or, in the
-loops without branches, at their end, where a level is not used as an index.
+In and out: arrays of the caller, who owns all memory; ``assemble`` frees what it allocates. Safety
+of reading: counters rise by at most one per level, every bitmap has room for as many entries as
+there are levels, and every list of offsets for one more. Levels are compared with the highest that
+a layer has: while they are read, or, in the loops without branches, at their end, where a level is
+not used as an index.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
@@ -37,6 +38,7 @@ def levels_to_validity(
             highest = max(highest, definition[index])
         if highest > max_def:
             corrupt(b"definition levels", 0, b"a level that no layer has")
+        # 8 * byte + 7 < count, and ``bitmap`` has a bit for each level.
         for byte in range(count >> 3):
             bits = 0
             for bit in range(8):
@@ -69,6 +71,9 @@ def assemble_lists(
     cdef bint has_def = definition.shape[0] > 0
     cdef bint mark_lists = list_validity.shape[0] > 0, mark_items = item_validity.shape[0] > 0
     with nogil:
+        # ``definition`` is as long as ``rep``, or empty. Neither ``lists`` nor ``items`` is above
+        # ``index``: they rise by 0 or 1, whatever a level is. So bitmaps of num_items bits have
+        # room for both, and ``offsets`` with one entry more also for the last one, behind the loop.
         for index in range(num_items):
             begins = rep[index]
             level = definition[index] if has_def else 0
@@ -145,6 +150,9 @@ def assemble(
             states[layer].validity = &validity[layer, 0]
             states[layer].offsets = &offsets[layer, 0]
         with nogil:
+            # ``definition`` is as long as ``rep``, or empty. Both levels are compared with the
+            # sizes of the tables that they are looked up in (``is_null`` is as long as
+            # ``end_of_def``).
             for item in range(num_items):
                 if rep[item] >= highest_rep:
                     corrupt(b"repetition levels", item, b"a level that no layer has")
@@ -160,6 +168,9 @@ def assemble(
                     corrupt(b"definition levels", item, b"a null above what the item begins")
                 inherited = False
                 layer = start
+                # An item counts once in a layer at most, so that ``entry`` is not above ``item``: a
+                # row has room for it. The innermost layer is never one of lists, so that a list
+                # always has a layer + 1.
                 while layer < num_layers:
                     state = &states[layer]
                     entry = state.count
@@ -182,6 +193,7 @@ def assemble(
                             set_bit(state.validity, entry)
                     layer += 1
                 reach = layer
+            # A count is at most num_items, and a row of offsets has one entry more than that.
             for layer in range(num_layers):
                 if states[layer].is_list:
                     states[layer].offsets[states[layer].count] = <int32_t>states[layer + 1].count

@@ -1,9 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Rows of structs whose fields have any width: one field at a time.
 
-In and out: arrays of the caller, who owns all memory. Safety: every field, and the length of one of
-variable width, is compared with the end of its row before it is read; ``split_field`` relies on
-``measure_rows`` for the latter. Offsets of rows were checked to rise and to end inside the data.
+In and out: arrays of the caller, who owns all memory. Safety of reading: every field, and the
+length of one of variable width, is compared with the end of its row before it is read;
+``split_field`` relies on ``measure_rows`` for the latter. Offsets of rows were checked to rise and
+to end inside the data.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -28,6 +29,8 @@ def measure_rows(
     cdef int64_t row, total = 0
     cdef uint64_t length
     with nogil:
+        # ``offsets`` has one entry more than there are rows, and none is past the end of ``data``,
+        # so that what check_room finds inside its row is inside ``data``.
         for row in range(positions.shape[0]):
             check_room(positions[row], offsets[row + 1], length_width, row)
             length = 0
@@ -51,6 +54,9 @@ def split_field(
     with nogil:
         if length_width:
             new_offsets[0] = 0
+        # Fields of variable width were found inside their rows by measure_rows, from these
+        # positions; ``out`` has the bytes that it returned, and ``new_offsets`` one entry more than
+        # there are rows. Others are compared here, and ``out`` has ``width`` bytes for each row.
         for row in range(positions.shape[0]):
             length = width
             if length_width:

@@ -3,7 +3,8 @@
 
 In and out: arrays of the caller, who owns all memory. Safety: the count of a chunk is compared with
 the room that is left, and runs are cut to the count, so that no run leaves ``out``. The caller has
-found values and lengths for as many runs as a chunk has.
+found values and lengths for as many runs as a chunk has. Runs are counted before they are written,
+by the same rule, so that the caller makes exactly the room that they take.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -24,6 +25,7 @@ cdef void repeat(Word* out, const uint8_t* value, int64_t count) noexcept nogil:
     cdef Word word
     cdef int64_t index
     memcpy(&word, value, sizeof(Word))
+    # ``count`` is the length of a run that was cut to the room in ``out``.
     for index in range(count):
         out[index] = word
 
@@ -39,6 +41,7 @@ cdef void fill(uint8_t* out, const uint8_t* value, int64_t width, int64_t count)
     elif width == 8:
         repeat(<uint64_t*>out, value, count)
     else:
+        # As above: there is room for ``count`` values of ``width`` bytes.
         for index in range(count):
             memcpy(out + index * width, value, width)
 
@@ -61,6 +64,8 @@ def expand_runs(
             left = counts[chunk]
             if left < 0 or left > (out.shape[0] - position) // width:
                 corrupt(b"runs", chunk, b"more values than announced")
+            # ``left`` values fit behind ``position``, and runs are cut to what is left of them.
+            # run < num_runs: the caller has found that many lengths and values.
             for run in range(num_runs[chunk]):
                 if left == 0:
                     break
@@ -79,6 +84,8 @@ def count_runs(const uint8_t[::1] values, int64_t width, int64_t chunk_values):
     """Runs of at most 255 values, where every ``chunk_values`` values begin a new one."""
     cdef int64_t total = values.shape[0] // width, index, length = 0, runs = 0
     with nogil:
+        # (index + 1) * width is at most the size of ``values``. Value index - 1 is not looked at
+        # where index is 0, since length is 0 there and nowhere else.
         for index in range(total):
             if (
                 length == 0 or length == LONGEST_RUN or index % chunk_values == 0
@@ -97,6 +104,10 @@ def find_runs(
     """Write the runs that :func:`count_runs` counted."""
     cdef int64_t total = values.shape[0] // width, index, length = 0, run = -1
     with nogil:
+        # Reads as in count_runs, whose condition this repeats: ``run`` stays below the number that
+        # it returned, for which the outputs have room. The first value begins a run, so that
+        # ``run`` is not negative where it is an index. ``runs_per_chunk`` has an entry for every
+        # ``chunk_values`` values, the last ones included.
         for index in range(total):
             if (
                 length == 0 or length == LONGEST_RUN or index % chunk_values == 0

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Values of variable width in chunks: offsets from the chunk's start, then bytes.
 
-In and out: arrays of the caller, who owns all memory. Safety: ``measure_values`` compares the first
-and the last offset of a chunk with its size, and ``join_values`` refuses offsets that go down: all
-others lie between those two, and the bytes of a chunk are copied at once.
+In and out: arrays of the caller, who owns all memory. Safety of reading: ``measure_values``
+compares the first and the last offset of a chunk with its size, and ``join_values`` refuses offsets
+that go down: all others lie between those two, and the bytes of a chunk are copied at once.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -41,6 +41,7 @@ def measure_values(
             count = counts[chunk]
             if count < 0 or sizes[chunk] // width <= count:
                 corrupt(b"strings", chunk, b"a chunk is too short for its offsets")
+            # The chunk lies inside ``data``, and its size was found to hold offsets 0 to count.
             source = &data[starts[chunk]]
             first = load_offset(source, 0, width)
             last = load_offset(source, count, width)
@@ -63,6 +64,8 @@ def join_values(
             count = counts[chunk]
             source = &data[starts[chunk]]
             first = previous = load_offset(source, 0, width)
+            # measure_values has found count + 1 offsets here. ``offsets`` has one for each value of
+            # all chunks, and one more. Only the first and last of a chunk are used as positions.
             for index in range(1, count + 1):
                 offset = load_offset(source, index, width)
                 if offset < previous:
@@ -70,6 +73,7 @@ def join_values(
                 previous = offset
                 value += 1
                 offsets[value] = <Offset>(position + offset - first)
+            # Both were compared with the size of the chunk; ``out`` has the sum of these ranges.
             if previous > first:
                 memcpy(&out[position], source + first, previous - first)
             position += previous - first
@@ -82,6 +86,7 @@ def check_offsets(const Offset[::1] offsets, int64_t size):
     with nogil:
         if count == 0 or offsets[0] < 0 or <int64_t>offsets[count - 1] > size:
             corrupt(b"strings", 0, b"offsets do not lie inside their data")
+        # 1 <= index < count, which is the number of offsets.
         for index in range(1, count):
             falls |= offsets[index] < offsets[index - 1]
         if falls:
