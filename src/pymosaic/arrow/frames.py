@@ -1,6 +1,6 @@
-"""Arrow tables as pandas frames.
+"""Conversion of Arrow tables to pandas frames.
 
-Columns that an unnamed index was written as, such as ``__index_level_0__``, become the index again.
+Columns that hold an unnamed index, such as ``__index_level_0__``, become the index again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Column statistics as typed values: Arrow scalars and plain Python values.
 
-The bytes, and the checks of them, are in :mod:`pymosaic.format.statistics`. Whether ``null_count``
-fits the row group is checked where the index is parsed.
+The bytes and their checks are in :mod:`pymosaic.format.statistics`. Whether ``null_count`` fits the
+row group is checked where the index is parsed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PlainValue: TypeAlias = (
 _UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _INT64_MIN = -(1 << 63)
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-# A zone is looked up among the files of the system: a text from a file must not lead elsewhere.
+# Time zones are looked up in system files: text from a file must not lead to any other path.
 _ZONE_NAME = re.compile(r"[A-Za-z0-9_+:-]{1,32}(/[A-Za-z0-9_+:-]{1,32}){0,3}", re.ASCII)
 # Every 128-bit decimal that the format can hold, as its unscaled integer.
 _UNSCALED = pa.decimal128(38, 0)
@@ -61,7 +61,7 @@ class ColumnStatistics:
     min_scalar, max_scalar : pyarrow.Scalar or None
         Smallest and largest value, in the column's Arrow type. Both are None where the file
         stores none (all values are null) or stores doubtful ones (NaN, or minimum > maximum).
-        NaN values of a float column are not covered by them.
+        They do not cover NaN values of a float column.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class ColumnStatistics:
     max_scalar: pa.Scalar | None = None
 
     def __repr__(self) -> str:
-        # Not the scalars': Arrow fails to show dates and zones that Python does not know.
+        # Not the scalars' own: Arrow fails to show dates and zones that Python does not support.
         return (
             f"ColumnStatistics(null_count={self.null_count}, num_rows={self.num_rows}, "
             f"min={self.min!r}, max={self.max!r})"
@@ -119,8 +119,8 @@ def make_statistics(
 ) -> ColumnStatistics:
     """Build the statistics of one column in one row group from what the index stores.
 
-    NaN as minimum or maximum, or a minimum above the maximum, leaves both out: the null count
-    stands, the rest is doubtful and never used.
+    If the minimum or maximum is NaN, or the minimum is above the maximum, both are omitted: the
+    null count remains, the rest is doubtful and never used.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def make_statistics(
     null_count, num_rows : int
         Nulls and rows in the row group.
     min_bytes, max_bytes : bytes or None
-        The stored values, without length prefix; None if the file holds none.
+        The stored values, without length prefix; None if the file stores none.
 
     Raises
     ------
@@ -208,7 +208,7 @@ def decode_value(data: bytes, arrow_type: pa.DataType) -> pa.Scalar:
 
 
 def order_key(scalar: pa.Scalar) -> int | float | bytes:
-    """Return a value that sorts among the keys of its type as the format sorts the values.
+    """Return a key that sorts among keys of its type as the format sorts the values.
 
     Integers, booleans, dates, times and timestamps give their raw integer, decimals the unscaled
     one, floats themselves, strings and binary their bytes.
@@ -249,7 +249,7 @@ def plain_value(scalar: pa.Scalar) -> PlainValue:
     if pa.types.is_timestamp(arrow_type):
         return _plain_timestamp(scalar.value, arrow_type.unit, arrow_type.tz)
     if pa.types.is_decimal(arrow_type):
-        # Not through Arrow, which fails on scales such as -100.
+        # Not converted by Arrow, which fails on scales such as -100.
         sign, digits, _ = Decimal(int(order_key(scalar))).as_tuple()
         return Decimal((sign, digits, -arrow_type.scale))
     value: PlainValue

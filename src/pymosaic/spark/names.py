@@ -1,4 +1,4 @@
-"""Columns by name, as ``spark.sql.caseSensitive`` says."""
+"""Columns matched by name, according to ``spark.sql.caseSensitive``."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ def match_names(
     case_sensitive: bool,
     relation: Collection[str] = (),
 ) -> list[str | None]:
-    """For each wanted name the matching known name, or None.
+    """Return the matching known name, or None, for each wanted name.
 
     Parameters
     ----------
     wanted, known : sequence of str
-        What to look for, and where.
+        The names to look for, and the names to search.
     case_sensitive : bool
         Whether names that differ only in case are different.
     relation : collection of str
-        Names that are known to be different although they differ only in case, beside those that
-        are wanted.
+        Names, in addition to the wanted ones, that are known to be different although they differ
+        only in case.
 
     Raises
     ------
     InvalidOptionError
-        If a name stands for several that are known.
+        If a name matches several known names.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def match_names(
 
 
 def check_distinct(names: Sequence[str], case_sensitive: bool) -> None:
-    """Refuse names that cannot be told apart."""
+    """Reject names that cannot be distinguished."""
     seen: dict[str, str] = {}
     for name in names:
         other = seen.setdefault(name if case_sensitive else name.lower(), name)

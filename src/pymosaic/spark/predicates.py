@@ -1,11 +1,11 @@
-"""Filters that Spark pushed, as filters of the dataset layer.
+"""Translation of filters pushed down by Spark into filters of the dataset layer.
 
-Spark checks every row again, so a translation may keep too many rows, never too few: a condition
-that cannot be translated counts as true. That is sound only where it stands unnegated, so
-negations are carried down to the conditions first.
+Spark checks every row again, so a translation may keep too many rows, but never too few: a
+condition that cannot be translated counts as true. That is sound only if it is not negated, so
+negations are first pushed down to the conditions.
 
-Where the two disagree, the condition is left out: in Spark NaN is above every number, and
-timestamps end at microseconds.
+Where the two disagree, the condition is skipped: in Spark, NaN is greater than every number, and
+timestamps have a precision of microseconds.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from pymosaic.filters.wire import decode
 
 __all__ = ["Groups", "decode_filters", "narrowed", "renamed", "translate"]
 
-# Disjunctive normal form: one of the groups must hold; None is true of every row.
+# Disjunctive normal form: one of the groups must hold; None is true for every row.
 Groups = list[list[tuple[Any, ...]]] | None
 
 # Beyond this a filter costs more than it saves, and a hostile one would grow without bound.
@@ -53,12 +53,12 @@ def translate(filters: Sequence[Mapping[str, Any]], types: Mapping[str, pa.DataT
     filters : sequence of dict
         Expressions, as the optimizer rule writes them.
     types : mapping of str to pyarrow.DataType
-        The columns whose values are those that Spark sees, and their types in the dataset.
+        The columns whose values Spark sees unchanged, and their types in the dataset.
 
     Returns
     -------
     list of lists of tuples, or None
-        Filters for a scan; None if nothing can be told. An empty list means that no row passes.
+        Filters for a scan; None if nothing is known. An empty list means that no row passes.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def translate(filters: Sequence[Mapping[str, Any]], types: Mapping[str, pa.DataT
 
 
 def narrowed(filters: Groups, pushed: Groups) -> Groups:
-    """A filter that must hold, made stricter by one that may be left out."""
+    """A filter that must hold, narrowed by one that may be ignored."""
     if filters is None or pushed is None:
         return pushed if filters is None else filters
     if len(filters) * len(pushed) > _MAX_GROUPS:
@@ -85,7 +85,7 @@ def narrowed(filters: Groups, pushed: Groups) -> Groups:
 
 
 def renamed(groups: Groups, spellings: Mapping[str, str]) -> Groups:
-    """The filter with columns as the dataset spells them."""
+    """The filter with column names as they are spelled in the dataset."""
     if groups is None:
         return None
     return [[(spellings[column], *rest) for column, *rest in group] for group in groups]
@@ -233,7 +233,7 @@ def _literal(node: Mapping[str, Any], arrow_type: pa.DataType) -> tuple[bool, An
 
 
 def decode_filters(filters: Any) -> Groups:
-    """Filters of the option `filters`, as groups of conditions."""
+    """The filters of the option `filters`, as groups of conditions."""
     if not filters:
         return None
     row_filter = parse_filters(decode(filters))

@@ -1,4 +1,4 @@
-"""Arrow <-> Spark types, beside the Arrow <-> Mosaic table of :mod:`pymosaic.arrow.types`.
+"""Arrow <-> Spark types; the Arrow <-> Mosaic table is in :mod:`pymosaic.arrow.types`.
 
 ========================= ==================== ==============================================
 Arrow, from a file        Spark                on the way to Spark
@@ -13,7 +13,8 @@ time32[ms]                time(3)              to nanoseconds; Spark 4.1 or late
 list, map                 array, map           element by element
 ========================= ==================== ==============================================
 
-The other way, a column whose type the format does not have is refused by name, on the driver.
+In the other direction, a column whose type the format does not have is rejected by name, on the
+driver.
 """
 
 from __future__ import annotations
@@ -84,12 +85,12 @@ def spark_type(arrow_type: pa.DataType) -> st.DataType | None:
 
 
 def spark_types(fields: Iterable[pa.Field]) -> list[st.DataType]:
-    """Spark's types of the columns of a dataset; equal types are one object.
+    """The Spark types of the columns of a dataset; equal types are the same object.
 
     Raises
     ------
     UnsupportedFeatureError
-        Naming the first column that Spark has no type for.
+        If Spark has no type for a column; the message names the first one.
     """
     known: dict[pa.DataType, st.DataType] = {}
     found = []
@@ -109,14 +110,14 @@ def spark_types(fields: Iterable[pa.Field]) -> list[st.DataType]:
 
 
 def spark_schema(schema: pa.Schema) -> st.StructType:
-    """Spark's schema for the columns of a dataset."""
+    """The Spark schema for the columns of a dataset."""
     types = spark_types(schema)
     pairs = zip(schema.names, types, strict=True)
     return st.StructType([st.StructField(name, data_type) for name, data_type in pairs])
 
 
 def arrow_schema(schema: st.StructType) -> pa.Schema:
-    """The Arrow schema in which Spark takes batches of a schema, to the last flag."""
+    """The exact Arrow schema, including flags, that Spark expects for batches of a schema."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     # Spark 4.0 has no such parameter: timestamps are in UTC there.
@@ -126,7 +127,7 @@ def arrow_schema(schema: st.StructType) -> pa.Schema:
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch in a schema: timestamps come from Spark in the session's time zone."""
+    """Convert a batch to a schema: timestamps from Spark are in the session's time zone."""
     if batch.schema.equals(schema):
         return batch
     columns = [
@@ -137,14 +138,14 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def check_storable(schema: st.StructType, *, keeps_collations: bool = False) -> None:
-    """Refuse columns that the format cannot hold, before a task starts.
+    """Reject columns that the format cannot store, before a task starts.
 
     Files do not keep collations; the catalog does, for its tables.
 
     Raises
     ------
     UnsupportedFeatureError
-        Naming the column, its type, and what to do instead.
+        If there is such a column; the message names it, its type, and what to do instead.
     """
     if not schema.fields:
         raise UnsupportedFeatureError(
@@ -164,7 +165,7 @@ def check_storable(schema: st.StructType, *, keeps_collations: bool = False) -> 
 
 
 def _unstorable(data_type: Any, keeps_collations: bool) -> st.DataType | None:
-    """The type inside a type that the format lacks."""
+    """The type, or the type nested in it, that the format does not have; None if there is none."""
     if isinstance(data_type, st.ArrayType):
         return _unstorable(data_type.elementType, keeps_collations)
     if isinstance(data_type, st.MapType):
@@ -183,7 +184,7 @@ def _unstorable(data_type: Any, keeps_collations: bool) -> st.DataType | None:
 
 
 def _collation(data_type: st.DataType) -> str | None:
-    """How a string compares, if not by its bytes."""
+    """The collation of a string type, if it does not compare by bytes."""
     found: str = getattr(data_type, "collation", "UTF8_BINARY")
     return None if found == "UTF8_BINARY" else found
 

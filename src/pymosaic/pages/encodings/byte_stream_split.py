@@ -1,4 +1,4 @@
-"""ByteStreamSplit: in each chunk all first bytes of its values, then all second ones, and so on."""
+"""ByteStreamSplit: each chunk holds the first bytes of its values, then the second, and so on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constant: one value for all, in the description itself; without one, all are null."""
+"""Constant: one value for all, stored in the description; without a value, all are null."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["decode_chunks", "decode_values", "repeat"]
 
 
 def repeat(value: bytes, count: int, memory: Memory) -> FixedBlock:
-    """``count`` times the value."""
+    """Repeat the value ``count`` times."""
     memory.charge(len(value) * count)
     data = np.tile(np.frombuffer(value, np.uint8), count)
     return FixedBlock(8 * len(value), count, data)
@@ -26,7 +26,7 @@ def decode_chunks(encoding: Constant, chunks: Chunks, decoder: Decoder) -> Fixed
 
 
 def decode_values(encoding: Constant, block: Block, decoder: Decoder) -> FixedBlock:
-    """Values that take no bytes; known inside fixed-size lists whose items are all null."""
+    """Decode values that take no bytes; occurs in fixed-size lists whose items are all null."""
     if encoding.value is not None:
         raise UnsupportedFeatureError("a constant in a full-zip page", structure="Constant")
     return FixedBlock(0, block.count, np.empty(0, np.uint8))

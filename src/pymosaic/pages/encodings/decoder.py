@@ -39,7 +39,7 @@ def refuse_buffer_compression(compression: BufferCompression | None, structure: 
 
 
 def flat_bits(encoding: Encoding | None, structure: str) -> int:
-    """Bits of values that must be plain here."""
+    """The number of bits per value of an encoding that must be flat here."""
     if not isinstance(encoding, Flat):
         raise UnsupportedFeatureError(
             f"{type(encoding).__name__} where only Flat is supported", structure=structure

@@ -1,8 +1,8 @@
 """Dictionary: indices into distinct items.
 
-No version of Lance reads this message inside a tree of encodings; its dictionaries stand in
-:class:`~pymosaic.pages.messages.MiniBlockLayout`. As a block of this codec it is: u64 size of the
-indices, the indices, the items, each as blocks of their own.
+No version of Lance reads this message inside a tree of encodings; Lance's dictionaries are in
+:class:`~pymosaic.pages.messages.MiniBlockLayout`. A block of this codec consists of the u64 size of
+the indices, the indices and the items, each as a block of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _INDEX_BITS = (8, 16, 32, 64)
 
 
 def look_up(indices: Block, items: Block) -> DictionaryBlock:
-    """Bring indices and items together; every index is checked."""
+    """Combine indices and items; every index is checked."""
     block = plain(indices, "dictionary indices")
     corrupt_unless(block.bits in _INDEX_BITS, f"indices of {block.bits} bits", "dictionary")
     corrupt_unless(

@@ -21,7 +21,7 @@ __all__ = [
     "join",
 ]
 
-# Other writers keep to this, and some readers rely on it.
+# Other writers keep to this limit, and some readers rely on it.
 MAX_CHUNK_BYTES = 8186
 MAX_CHUNK_VALUES = 4096
 
@@ -57,7 +57,7 @@ class EncodedBlock:
 
 
 def fitting_count(bits_per_value: int, extra_bits: int = 0) -> int:
-    """The largest power of two of values that fit in a chunk; 1 where two do not."""
+    """The largest power of two of values that fits in a chunk; 1 if two do not fit."""
     count = MAX_CHUNK_VALUES
     while count > 1 and (count * (bits_per_value + extra_bits) + 7) // 8 > MAX_CHUNK_BYTES:
         count //= 2
@@ -65,7 +65,7 @@ def fitting_count(bits_per_value: int, extra_bits: int = 0) -> int:
 
 
 def even_counts(total: int, chunk_values: int) -> Integers:
-    """The number of values in each chunk, with the rest in the last."""
+    """The number of values in each chunk; the last one has the rest."""
     chunks = -(-total // chunk_values)
     counts = np.full(chunks, chunk_values, np.int64)
     if chunks:
@@ -74,6 +74,6 @@ def even_counts(total: int, chunk_values: int) -> Integers:
 
 
 def join(pieces: Sequence[bytes]) -> ChunkBuffer:
-    """Pieces of different sizes as one buffer."""
+    """Join pieces of different sizes into one buffer."""
     sizes = np.array([len(piece) for piece in pieces], np.int64)
     return ChunkBuffer(np.frombuffer(b"".join(pieces), np.uint8), sizes)

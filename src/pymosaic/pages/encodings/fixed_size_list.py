@@ -5,7 +5,7 @@ mini-block chunk     a bitmap of the items, where they have nulls, then their bu
 full-zip             for each list its bitmaps, from the outermost level, then its items
 ==================== ================================================================
 
-Lists in lists nest, each level with a bitmap of its own.
+Lists can be nested; each level has its own bitmap.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def decode_chunks(encoding: FixedSizeList, chunks: Chunks, decoder: Decoder) -> 
 
 
 def _levels(encoding: Encoding | None) -> tuple[list[FixedSizeList], Encoding | None]:
-    """Lists in lists from the outside, and what the innermost hold."""
+    """Nested lists, outermost first, and the encoding of the innermost items."""
     levels: list[FixedSizeList] = []
     while isinstance(encoding, FixedSizeList):
         levels.append(encoding)
@@ -83,7 +83,7 @@ def _item_bits(encoding: Encoding | None) -> int:
 
 
 def decode_values(encoding: FixedSizeList, block: Block, decoder: Decoder) -> Block:
-    """Part bitmaps and items of each row: the bitmaps of all levels come first."""
+    """Separate the bitmaps and items of each row: the bitmaps of all levels come first."""
     levels, innermost = _levels(encoding)
     counts: list[int] = []
     for level in levels:
@@ -118,13 +118,13 @@ def decode_values(encoding: FixedSizeList, block: Block, decoder: Decoder) -> Bl
 
 
 def _flatten_bits(rows: Bytes, size: int) -> Bytes:
-    """Bits of rows, each padded to whole bytes, in one piece."""
+    """Join the bits of rows, each of which is padded to whole bytes."""
     bits = np.unpackbits(np.ascontiguousarray(rows), axis=1, count=size, bitorder="little")
     return np.packbits(bits.reshape(-1), bitorder="little")
 
 
 def row_bits(block: Block) -> int:
-    """Bits of one item in chunks, bitmaps included."""
+    """The number of bits of one item in chunks, including bitmaps."""
     if isinstance(block, ListBlock):
         return block.size * (row_bits(block.items) + (block.validity is not None))
     assert isinstance(block, FixedBlock)
@@ -139,7 +139,7 @@ def holds_bits(block: Block) -> bool:
 
 
 def encode_chunks(block: ListBlock) -> EncodedChunks:
-    """Cut lists into chunks; each level of lists has its bitmap before its items."""
+    """Split lists into chunks; each level of lists has its bitmap before its items."""
     counts = even_counts(block.count, fitting_count(row_bits(block)))
     buffers: list[ChunkBuffer] = []
     encoding = _cut(block, counts, buffers)
@@ -164,7 +164,7 @@ def _cut(block: Block, counts: Integers, buffers: list[ChunkBuffer]) -> Encoding
 
 
 def _cut_bits(bitmap: Bytes, counts: Integers) -> ChunkBuffer:
-    """Bits of each chunk, padded to whole bytes."""
+    """The bits of each chunk, padded to whole bytes."""
     bits = np.unpackbits(bitmap, count=int(counts.sum()), bitorder="little")
     ends = np.cumsum(counts).tolist()
     pieces = [
@@ -176,7 +176,7 @@ def _cut_bits(bitmap: Bytes, counts: Integers) -> ChunkBuffer:
 
 
 def encode_values(block: ListBlock) -> tuple[Encoding, FixedBlock] | None:
-    """Each list as one value, bitmaps before its items; None for bits, which have no such form."""
+    """Encode each list as one value, bitmaps first; None for bits, which have no such form."""
     count = block.count
     bitmaps: list[Bytes] = []
     levels: list[ListBlock] = []

@@ -1,4 +1,4 @@
-"""Flat: values of one width, back to back; single bits for booleans, least significant first."""
+"""Flat: values of equal width, back to back; single bits for booleans, least significant first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pymosaic.pages.messages import Flat
 
 __all__ = ["decode_chunks", "decode_values", "encode_block", "encode_chunks", "encode_values"]
 
-# A fixed-size list of a million doubles; anything wider is damage.
+# Wide enough for a fixed-size list of a million doubles; anything wider is damage.
 _MAX_BITS = 1 << 32
 
 
@@ -32,11 +32,11 @@ def _checked_bits(encoding: Flat) -> int:
 
 
 def decode_chunks(encoding: Flat, chunks: Chunks, decoder: Decoder) -> FixedBlock:
-    """Concatenate the values of all chunks; without a copy if there is only one."""
+    """Concatenate the values of all chunks, without a copy if there is only one."""
     bits = _checked_bits(encoding)
     corrupt_unless(chunks.num_buffers == 1, f"{chunks.num_buffers} buffers for Flat", "chunk")
     count = chunks.total
-    # In Python integers: a count from a file times a width may pass 64 bits.
+    # In Python integers: a count from a file times a width may exceed 64 bits.
     sizes = [(number * bits + 7) // 8 for number in chunks.counts.tolist()]
     for needed, size in zip(sizes, chunks.sizes[0].tolist(), strict=True):
         corrupt_unless(needed <= size, f"{size} bytes for values of {needed}", "Flat")
@@ -53,7 +53,7 @@ def decode_chunks(encoding: Flat, chunks: Chunks, decoder: Decoder) -> FixedBloc
 
 
 def decode_values(encoding: Flat, block: Block, decoder: Decoder) -> Block:
-    """Nothing to undo; the width must be that of the values."""
+    """Return the values unchanged; the width must be that of the values."""
     bits = _checked_bits(encoding)
     corrupt_unless(
         isinstance(block, FixedBlock) and block.bits == bits,

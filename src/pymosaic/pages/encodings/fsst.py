@@ -1,14 +1,14 @@
 """FSST: strings whose frequent pieces of up to 8 bytes are replaced by one byte.
 
-The symbol table is in the description, and always has 2,312 bytes:
+The symbol table is in the description and is always 2,312 bytes long:
 
 ====== ===== ====================================================================
 offset bytes what
 ====== ===== ====================================================================
-0      1     number of symbols, 255 at most
+0      1     number of symbols, maximum 255
 1      1     terminator (for encoders)
 2      1     suffix limit (for encoders)
-3      1     switch: 0 where the values are not compressed
+3      1     switch: 0 if the values are not compressed
 4      4     ``TSSF``
 8      8·n   symbols, each padded with zeros
 8+8·n  n     lengths of the symbols, 1 to 8; zeros follow
@@ -61,7 +61,7 @@ _SUFFIX_LIMIT = 0
 
 @dataclass(frozen=True, slots=True)
 class SymbolTable:
-    """Symbols, 8 bytes each, and their lengths; ``active`` is False where nothing is compressed."""
+    """Symbols, 8 bytes each, and their lengths; ``active`` is False if nothing is compressed."""
 
     symbols: Bytes
     lengths: Bytes
@@ -127,7 +127,7 @@ def decode_values(encoding: Fsst, block: Block, decoder: Decoder) -> VariableBlo
 
 
 def _sample(block: VariableBlock) -> tuple[Bytes, Integers]:
-    """Values from all over the block, 16 KiB of them, and where each ends."""
+    """A sample of 16 KiB of values from all parts of the block, and where each value ends."""
     count = max(1, _SAMPLE_BYTES * max(1, block.count) // max(1, len(block.data)))
     chosen = np.unique(np.linspace(0, block.count - 1, min(count, block.count)).astype(np.int64))
     pieces = [
@@ -147,7 +147,7 @@ def emit_symbol_table(symbols: Bytes, lengths: Bytes) -> bytes:
 
 
 def compress_values(block: VariableBlock) -> tuple[bytes, VariableBlock]:
-    """Find symbols for the values and replace them; gives the table and the shorter values."""
+    """Find symbols and compress the values with them; return the table and the new values."""
     symbols, lengths = np.zeros(8 * _MAX_SYMBOLS, np.uint8), np.zeros(_MAX_SYMBOLS, np.uint8)
     sample, ends = _sample(block)
     count = train(sample, ends, symbols, lengths)

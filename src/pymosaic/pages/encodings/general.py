@@ -6,8 +6,8 @@ block                the block
 full-zip             each value by itself
 ==================== ===========================================================
 
-zstd is a u64 with the plain size, then a frame (a frame alone is read too); LZ4 is a u32 with the
-plain size, then a raw block.
+zstd data is a u64 with the plain size, then a frame (a frame alone can be read too); LZ4 data is a
+u32 with the plain size, then a raw block.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from pymosaic.pages.messages import BufferCompression, CompressionScheme, Encodi
 __all__ = ["GeneralCompressor", "decode_blocks", "decode_chunks", "decode_values", "decompress"]
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-# LZ4's densest content is a run: 255 bytes from one.
+# LZ4 compresses runs best: one byte gives at most 255.
 _LZ4_RATIO = 255
 _CAP = Limits(max_block_bytes=1 << 31)
 
@@ -83,9 +83,9 @@ def _decompress_lz4(content: memoryview, memory: Memory) -> Bytes:
 
 
 def _is_full(block: memoryview, size: int) -> bool:
-    """Whether a block of LZ4 has all of its bytes; one that has fewer fits in one less.
+    """Whether an LZ4 block decompresses to all ``size`` bytes; otherwise it fits in one byte less.
 
-    pyarrow does not tell how many there were, and leaves the rest as it found it.
+    pyarrow does not report how many bytes it wrote, and leaves the rest of the buffer unchanged.
     """
     if size == 1:
         return bytes(block[:1]) == b"\x10"  # one literal
@@ -115,7 +115,7 @@ def decompress(encoding: General, content: memoryview, memory: Memory) -> Bytes:
 
 
 def _decompress_first(encoding: General, chunks: Chunks, decoder: Decoder) -> Chunks:
-    # Told before bytes are taken for compressed ones.
+    # Reported before any bytes are decompressed.
     corrupt_unless(encoding.values is not None, "an encoding is missing", "General")
     corrupt_unless(chunks.num_buffers >= 1, "nothing to decompress", "General")
     view = _view(chunks.data)
@@ -128,7 +128,7 @@ def _decompress_first(encoding: General, chunks: Chunks, decoder: Decoder) -> Ch
     starts[0] = np.cumsum(sizes) - sizes
     all_sizes[0] = sizes
     if chunks.num_buffers > 1:
-        # The other buffers stay where they were, behind what was decompressed.
+        # The other buffers are kept as they are, after the decompressed bytes.
         starts[1:] += int(sizes.sum())
         pieces.append(chunks.data)
     data = pieces[0] if len(pieces) == 1 else np.concatenate(pieces or [np.empty(0, np.uint8)])
@@ -165,7 +165,7 @@ def decode_values(encoding: General, block: Block, decoder: Decoder) -> Block:
 
 
 class GeneralCompressor:
-    """Compresses buffers by one scheme."""
+    """Compresses buffers with one scheme."""
 
     def __init__(self, scheme: CompressionScheme, level: int | None = None) -> None:
         self._scheme = scheme
@@ -173,7 +173,7 @@ class GeneralCompressor:
         self.description = BufferCompression(scheme=int(scheme), level=level)
 
     def compress(self, content: Any) -> bytes:
-        """The plain size, then the compressed bytes."""
+        """Return the plain size, followed by the compressed bytes."""
         if self._scheme is CompressionScheme.ZSTD:
             return len(content).to_bytes(8, "little") + self._zstd.compress(content)
         size = len(content).to_bytes(4, "little")

@@ -30,14 +30,14 @@ def decode_chunks(encoding: InlineBitpacking, chunks: Chunks, decoder: Decoder) 
 
 
 def group_widths(block: FixedBlock) -> Integers:
-    """Bits that the values of each group of 1,024 need."""
+    """The number of bits that the values of each group of 1,024 need."""
     widths = np.zeros(-(-block.count // GROUP), np.int64)
     measure_groups(block.data, block.bits, widths)
     return widths
 
 
 def packed_size(block: FixedBlock, widths: Integers) -> int:
-    """Bytes that packing takes."""
+    """The size in bytes after packing."""
     return int((widths * 128 + block.bits // 8).sum())
 
 

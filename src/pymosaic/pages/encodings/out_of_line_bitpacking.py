@@ -1,6 +1,7 @@
-"""OutOfLineBitpacking: groups of 1,024 values in FastLanes order, all of one packed width.
+"""OutOfLineBitpacking: groups of 1,024 values in FastLanes order, all with one packed width.
 
-A tail of fewer values is padded and packed where that is smaller than the plain values, else plain.
+A tail of fewer values is padded and packed if that is smaller than the plain values; otherwise it
+is stored plain.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def decode_chunks(encoding: OutOfLineBitpacking, chunks: Chunks, decoder: Decode
 
 
 def _pack(data: Bytes, bits: int, width: int) -> bytes:
-    """Pack groups, and the tail where that is smaller."""
+    """Pack groups, and also the tail if that is smaller."""
     width_bytes, group_bytes = bits // 8, 128 * width
     count = len(data) // width_bytes
     groups, tail = divmod(count, GROUP)

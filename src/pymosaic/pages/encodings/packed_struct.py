@@ -64,5 +64,5 @@ def encode_chunks(block: StructBlock) -> EncodedChunks:
 
 
 def encode_values(block: StructBlock) -> tuple[PackedStruct, FixedBlock]:
-    """Each row as one value."""
+    """Encode each row as one value."""
     return _join(block)

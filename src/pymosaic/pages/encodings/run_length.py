@@ -22,7 +22,7 @@ CHUNK_VALUES = 2048
 
 
 def decode_chunks(encoding: Rle, chunks: Chunks, decoder: Decoder) -> FixedBlock:
-    """Expand the runs of all chunks; runs past a chunk's count are cut."""
+    """Expand the runs of all chunks; runs that exceed a chunk's count are truncated."""
     bits = flat_bits(encoding.values, "Rle")
     corrupt_unless(flat_bits(encoding.run_lengths, "Rle") == 8, "run lengths are not bytes", "Rle")
     corrupt_unless(bits > 0 and bits % 8 == 0, f"values of {bits} bits", "Rle")
@@ -45,7 +45,7 @@ def decode_chunks(encoding: Rle, chunks: Chunks, decoder: Decoder) -> FixedBlock
 
 
 def decode_blocks(encoding: Rle, chunks: Chunks, decoder: Decoder) -> FixedBlock:
-    """Expand blocks: find both buffers of each, then as in chunks."""
+    """Expand blocks: find both buffers of each, then decode them as chunks."""
     corrupt_unless(chunks.num_buffers == 1, f"{chunks.num_buffers} buffers", "Rle")
     starts, sizes = chunks.starts[0], chunks.sizes[0]
     corrupt_unless(bool((sizes >= 8).all()), "no header", "Rle")
@@ -68,7 +68,7 @@ def decode_blocks(encoding: Rle, chunks: Chunks, decoder: Decoder) -> FixedBlock
 
 
 def run_size(block: FixedBlock) -> int:
-    """Bytes that runs take."""
+    """The size of the runs in bytes."""
     width = block.bits // 8
     return count_runs(block.data, width, CHUNK_VALUES) * (width + 1)
 

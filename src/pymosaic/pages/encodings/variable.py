@@ -3,8 +3,8 @@
 ==================== ===================================================================
 mini-block chunk     count + 1 offsets from the chunk's start, the bytes, 72 as padding
 block                u32 32, u32 where the bytes begin, count + 1 offsets from 0, the bytes
-                     (u64 64, u64 … where offsets have 64 bits)
-full-zip             each value by itself, behind its length
+                     (u64 64, u64 … if offsets have 64 bits)
+full-zip             each value by itself, after its length
 ==================== ===================================================================
 """
 
@@ -43,13 +43,13 @@ __all__ = [
 ]
 
 _MAX_OFFSET = (1 << 31) - 1
-# A chunk is one read of a disk, unless two values do not fit in it.
+# A chunk is a single disk read, unless two values do not fit in it.
 _TARGET_BYTES = 4096
 _LARGEST_BYTES = 28 << 10
 
 
 def offset_bits(encoding: Variable) -> int:
-    """Bits of an offset: 32 or 64."""
+    """The number of bits of an offset: 32 or 64."""
     refuse_buffer_compression(encoding.values, "Variable")
     bits = flat_bits(encoding.offsets, "Variable")
     if bits not in (32, 64):
@@ -72,7 +72,7 @@ def decode_chunks(encoding: Variable, chunks: Chunks, decoder: Decoder) -> Varia
 
 
 def decode_blocks(encoding: Variable, chunks: Chunks, decoder: Decoder) -> VariableBlock:
-    """One block with its own small header."""
+    """Decode one block, which has its own small header."""
     bits = offset_bits(encoding)
     if chunks.sizes.shape != (1, 1):
         raise CorruptFileError("more than one block", structure="Variable")
@@ -94,7 +94,7 @@ def decode_blocks(encoding: Variable, chunks: Chunks, decoder: Decoder) -> Varia
 
 
 def decode_values(encoding: Variable, block: Block, decoder: Decoder) -> Block:
-    """Nothing to undo."""
+    """Return the values unchanged."""
     offset_bits(encoding)
     corrupt_unless(isinstance(block, VariableBlock), "values of fixed width", "Variable")
     return block
@@ -105,7 +105,7 @@ def _description(block: VariableBlock) -> Variable:
 
 
 def _chunk_counts(offsets: npt.NDArray[Any]) -> list[int]:
-    """Values of each chunk: a power of two, at least two, of about 4 KiB; the rest in the last."""
+    """Values per chunk: a power of two, at least two, about 4 KiB; the last one has the rest."""
     positions, width = offsets.tolist(), offsets.itemsize
     counts: list[int] = []
     start, total = 0, len(positions) - 1
@@ -120,7 +120,7 @@ def _chunk_counts(offsets: npt.NDArray[Any]) -> list[int]:
         if left <= MAX_CHUNK_VALUES and size(left) <= _TARGET_BYTES:
             counts.append(left)
             break
-        # Neighbouring chunks are alike, so that this is one or two steps.
+        # Neighbouring chunks are similar, so this takes one or two steps.
         while count > 2 and (count > left or size(count) > _TARGET_BYTES):
             count //= 2
         while 2 * count <= min(left, MAX_CHUNK_VALUES) and size(2 * count) <= _TARGET_BYTES:
@@ -131,12 +131,12 @@ def _chunk_counts(offsets: npt.NDArray[Any]) -> list[int]:
 
 
 def encode_chunks(block: VariableBlock) -> EncodedChunks | None:
-    """Cut values into chunks; None where two values are too long for one."""
+    """Split values into chunks; None if two values are too long for one chunk."""
     counts = np.array(_chunk_counts(block.offsets), np.int64)
     width = block.offsets.itemsize
     ends = np.cumsum(counts)
     lengths = block.offsets[ends].astype(np.int64) - block.offsets[ends - counts]
-    # Offsets are read in place, so that chunks end at a multiple of their width.
+    # Offsets are read in place, so chunks end at a multiple of their width.
     sizes = ((counts + 1) * width + lengths + width - 1) // width * width
     if len(sizes) and int(sizes.max()) > _LARGEST_BYTES:
         return None

@@ -1,7 +1,7 @@
 """VariablePackedStruct (2.2): the fields of a struct of any width, row by row, in full-zip pages.
 
-A row is its fields in order: those of fixed width as they are, the others behind their length of 32
-or 64 bits. Each field has an encoding of its own, applied value by value. A null row has no bytes.
+A row consists of its fields in order: those of fixed width as they are, the others after a length
+of 32 or 64 bits. Each field has its own encoding, applied value by value. A null row has no bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_FIELDS = 1 << 16
 
 
 def decode_values(encoding: VariablePackedStruct, block: Block, decoder: Decoder) -> StructBlock:
-    """Take rows apart and decode each field."""
+    """Split rows into fields and decode each field."""
     if not isinstance(block, VariableBlock):
         raise CorruptFileError("rows of fixed width", structure="VariablePackedStruct")
     corrupt_unless(
@@ -32,7 +32,7 @@ def decode_values(encoding: VariablePackedStruct, block: Block, decoder: Decoder
         "VariablePackedStruct",
     )
     has_bytes = np.diff(block.offsets) > 0
-    # Rows without bytes leave no gap, so that the others lie as if they were alone.
+    # Rows without bytes leave no gap, so the others are laid out as if they were alone.
     offsets = np.append(np.int64(0), block.offsets[1:][has_bytes].astype(np.int64, copy=False))
     data = np.ascontiguousarray(block.data)
     positions = offsets[:-1].copy()
@@ -64,7 +64,7 @@ def decode_values(encoding: VariablePackedStruct, block: Block, decoder: Decoder
 
 
 def _spread(block: Block, has_bytes: npt.NDArray[np.bool_], decoder: Decoder) -> Block:
-    """Values of some rows as those of all; the others get zeros or nothing."""
+    """Extend the values of some rows to all rows; the other rows get zeros or nothing."""
     if isinstance(block, FixedBlock) and block.bits % 8 == 0:
         width = block.bits // 8
         out = decoder.memory.bytes(len(has_bytes) * width)
@@ -85,7 +85,7 @@ def _spread(block: Block, has_bytes: npt.NDArray[np.bool_], decoder: Decoder) ->
 
 
 def encode_values(block: StructBlock) -> tuple[VariablePackedStruct, VariableBlock]:
-    """Each row as one value, its fields plain."""
+    """Encode each row as one value, with plain fields."""
     lengths = np.zeros(block.count, np.int64)
     parts: list[tuple[FieldEncoding, Any, Any, int]] = []
     for field in block.fields:

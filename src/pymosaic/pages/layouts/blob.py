@@ -1,8 +1,8 @@
-"""BlobLayout: the values lie anywhere in the file, the page holds where.
+"""BlobLayout: the values are anywhere in the file, and the page holds their positions.
 
 The inner layout gives a packed struct of two u64, position and size. A size above 0 is a range of
-the file; 0 at 0 is an empty value; 0 at another position is null, and the position is its levels:
-repetition, then definition 16 bits above.
+the file; size 0 at position 0 is an empty value; size 0 at any other position is null, and the
+position holds its levels: repetition, then definition 16 bits above.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read(
     decoder: TreeDecoder,
     read_inner: Callable[[Layout, PageInput, TreeDecoder], Steps[Items]],
 ) -> Steps[Items]:
-    """Read descriptions, then the ranges that they name."""
+    """Read the descriptions, then the ranges that they name."""
     shape = shape_of(layout.layers)
     if shape.max_rep:
         raise UnsupportedFeatureError("blobs in lists", structure="BlobLayout")
@@ -79,7 +79,7 @@ def read(
 
 
 def describe(sizes: Integers, definition: LevelArray | None, start: int, align: int) -> StructBlock:
-    """Positions and sizes of values that are written from ``start`` on, each aligned."""
+    """Positions and sizes of values that are written one after another from ``start``, aligned."""
     positions = np.zeros(len(sizes), np.uint64)
     end = start
     for number in np.flatnonzero(sizes).tolist():

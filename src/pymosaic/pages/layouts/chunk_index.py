@@ -1,7 +1,7 @@
-"""Which chunk of a mini-block page holds which rows, over several pages at once.
+"""Which chunk of a mini-block page holds which rows, for several pages at once.
 
-Pages of a column that are described alike are looked up together: a thousand small pages then cost
-about as much as one.
+Pages of a column that have similar descriptions are looked up together: a thousand small pages then
+cost about as much as one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 CHUNKS_BUFFER = 1
-# What a word can say of any chunk but the last, which holds no more either.
+# The maximum that a word can express for any chunk but the last, which holds no more either.
 _MAX_CHUNK_VALUES = 1 << 15
 _MAX_ITEMS = 1 << 40
 _ZERO = np.zeros(1, np.int64)
@@ -42,13 +42,14 @@ class ChunkIndex:
     page : array of int64
         The page of each chunk.
     starts, sizes : arrays of int64
-        Where each is among the chunks of its page.
+        Where each chunk is within the chunks of its page.
     counts : array of int64
-        Values of each.
+        Number of values in each chunk.
     first_row, end_row : arrays of int64
-        Rows that end in each, counted over all pages; a row belongs to the chunk in which it ends.
+        Rows that end in each chunk, counted over all pages; a row belongs to the chunk where it
+        ends.
     is_open : array of bool
-        Whether its last row goes on in the next chunk.
+        Whether the last row of each chunk continues in the next chunk.
     """
 
     page: Integers
@@ -60,10 +61,10 @@ class ChunkIndex:
     is_open: npt.NDArray[np.bool_]
 
     def select(self, rows: Integers) -> ChunkSelection:
-        """Find the chunks that hold rows; there are some, in ascending order."""
+        """Find the chunks that hold ``rows``, at least one of them, in ascending order."""
         continues = np.zeros(len(self.starts), np.bool_)
         continues[1:] = self.is_open[:-1]
-        # Chunks in which no row ends have the first row of the next that has one.
+        # Chunks in which no row ends have the first row of the next chunk in which one does.
         last = np.searchsorted(self.first_row, rows, side="right") - 1
         first = last
         if continues.any():
@@ -93,8 +94,8 @@ class ChunkIndex:
     ) -> Integers:
         """Where rows are among those of the selected chunks.
 
-        A run of neighbouring chunks holds the rows from the first row of its first chunk on; one
-        that began earlier counts, cut, and so does one that goes on after the run.
+        A run of neighbouring chunks holds the rows from the first row of its first chunk on; a row
+        that began earlier counts, truncated, and so does one that continues after the run.
         """
         run_starts = np.flatnonzero(begins_run)
         run_first = chunks[run_starts]
@@ -108,7 +109,7 @@ class ChunkIndex:
 
 @dataclass(frozen=True, slots=True)
 class ChunkSelection:
-    """Chunks to read; where the rows then are; which chunks have lost the beginning of a row."""
+    """Chunks to read, where the rows are in them, and which chunks lack the start of a row."""
 
     chunks: Integers
     rows: Integers
@@ -125,9 +126,9 @@ def parse_chunk_index(
     words: Sequence[memoryview],
     repetition: Sequence[memoryview] | None,
 ) -> ChunkIndex:
-    """Read the words and, where rows are looked up in lists, the repetition indices of pages.
+    """Read the words and, if rows are looked up in lists, the repetition indices of pages.
 
-    Pages without chunks may only be read alone. Checked: that the chunks fit in their buffer, that
+    A page without chunks must be read alone. Checked: that the chunks fit in their buffer, that
     they have the page's values and, with a repetition index, its rows.
     """
     width = 4 if layouts[0].has_large_chunk else 2
@@ -177,7 +178,7 @@ def parse_chunk_index(
 
 
 def _single_chunk(layout: MiniBlockLayout, page: PageInput, word: memoryview) -> ChunkIndex:
-    """The index of a page of one chunk, as most pages of wide tables are."""
+    """The index of a page with one chunk, like most pages of wide tables."""
     size = ((int.from_bytes(word, "little") >> 4) + 1) * 8
     corrupt_unless(size <= page.buffer_sizes[CHUNKS_BUFFER], "chunks do not fit", "chunk words")
     corrupt_unless(
@@ -191,7 +192,7 @@ def _single_chunk(layout: MiniBlockLayout, page: PageInput, word: memoryview) ->
 
 
 def check_index_depth(layout: MiniBlockLayout) -> None:
-    """Raise unless a page with lists has an index of rows alone, as all versions write it."""
+    """Raise unless a page with lists has an index of rows only, as all versions write it."""
     if layout.repetition_index_depth != 1:
         raise UnsupportedFeatureError(
             f"a repetition index of depth {layout.repetition_index_depth}",
@@ -207,7 +208,7 @@ def _parse_repetition(
     lasts: Integers,
     pages: Sequence[PageInput],
 ) -> tuple[Integers, npt.NDArray[np.bool_]]:
-    """Rows that end in each chunk, and whether another one is open then."""
+    """The number of rows that end in each chunk, and whether another row is then open."""
     check_index_depth(layout)
     for content, chunks in zip(contents, num_chunks.tolist(), strict=True):
         corrupt_unless(len(content) == 16 * chunks, f"{len(content)} bytes", "repetition index")

@@ -50,7 +50,7 @@ def _levels(
 
 
 def _scalar(content: memoryview) -> list[memoryview]:
-    """Parts of a value that stands in a buffer."""
+    """The parts of a value that is in a buffer."""
     corrupt_unless(len(content) >= 4, "the number of parts is missing", "constant value")
     count = int.from_bytes(content[:4], "little")
     corrupt_unless(count in (1, 2), f"{count} parts", "constant value")
@@ -111,7 +111,7 @@ def read(layout: AllNullLayout, page: PageInput, decoder: TreeDecoder) -> Steps[
 
 
 def write(layers: tuple[int, ...], levels: Levels) -> tuple[AllNullLayout, list[Bytes]]:
-    """Write a page without values; levels are left out where all items are simply null."""
+    """Write a page without values; levels are omitted if all items are simply null."""
     if layers == (Layer.NULLABLE_ITEM,):
         return AllNullLayout(layers=layers), []
     empty = np.empty(0, np.uint16)

@@ -1,4 +1,4 @@
-"""FullZipLayout: levels and bytes of each item in one place, for large values.
+"""FullZipLayout: the levels and bytes of each item in one place, for large values.
 
 ======= ==================================================================================
 buffer  what
@@ -9,7 +9,7 @@ buffer  what
         bytes each
 ======= ==================================================================================
 
-So a row is read with one range, or two if its position has to be looked up.
+So a row takes one range to read, or two if its position has to be looked up.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = ["control_width", "read", "write"]
 
 _ITEMS, _INDEX = 0, 1
 _MAX_BITS = 1 << 32
-# If more than every fourth row is wanted, the page is read whole: ranges cost time too.
+# If more than one row in four is wanted, the whole page is read: ranges cost time too.
 _MANY_ROWS = 4
 
 
@@ -190,7 +190,7 @@ def _unzip(
         )
         block = VariableBlock(offsets[: num_values + 1], values[:size])
         if isinstance(layout.value_compression, VariablePackedStruct):
-            # pylance's decoder takes a row without bytes for a null.
+            # pylance's decoder treats a row without bytes as null.
             visible = definition[:num_items] if layout.bits_def else np.zeros(num_items, np.uint16)
             is_valid = visible[visible <= shape.max_visible_def] == 0
             corrupt_unless(

@@ -3,17 +3,17 @@
 ======= =================================================================================
 buffer  what
 ======= =================================================================================
-0       a word a chunk: its size in units of 8 bytes, less one, above 4 bits with the
-        logarithm of its number of values; 16 bits, or 32 where chunks are large (2.2)
+0       one word per chunk: its size in units of 8 bytes, minus one, above 4 bits with the
+        logarithm of its number of values; 16 bits, or 32 if chunks are large (2.2)
 1       the chunks
-2       the dictionary's items, where there is a dictionary
-last    the repetition index, where there are lists: for each chunk two u64, the rows that
+2       the dictionary's items, if there is a dictionary
+last    the repetition index, if there are lists: for each chunk two u64, the rows that
         finish in it and the items left over after them, with which the next one begins
 ======= =================================================================================
 
-A chunk is: u16 number of levels; u16 sizes of repetition and definition levels, where the page has
-them; sizes of the value buffers (u16, or u32 where chunks are large); then these buffers in order.
-Header and buffers are padded to 8 bytes. The last chunk has what is left of the page's values.
+A chunk consists of: u16 number of levels; u16 sizes of repetition and definition levels, if the
+page has them; sizes of the value buffers (u16, or u32 if chunks are large); then these buffers in
+order. Header and buffers are padded to 8 bytes. The last chunk has the rest of the page's values.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _PADDING_BYTES = bytes([_PADDING]) * 8
 
 
 def read(layout: MiniBlockLayout, page: PageInput, decoder: TreeDecoder) -> Steps[Items]:
-    """Read a whole page, for which no index is needed, though it must be a supported one."""
+    """Read a whole page, which needs no index, though the index must be a supported one."""
     if shape_of(layout.layers).max_rep:
         check_index_depth(layout)
     wanted = [page.whole(_WORDS), page.whole(CHUNKS_BUFFER)]
