@@ -1,9 +1,9 @@
 """A checkpoint: the combined content of many job records, in one file.
 
-Readers take the newest checkpoint, and the records of jobs that it does not cover. A checkpoint
-names the older ones that it stands for. One that no other stands for, because two were written at
-once, is read too, and both count: a file is live if every checkpoint that knows its job says so. So
-whoever writes a checkpoint late, with what was known long ago, takes nothing away.
+Readers use the newest checkpoint and the records of jobs that it does not cover. A checkpoint names
+the older ones that it stands for. If two were written at the same time and neither stands for the
+other, both are read, and both count: a file is live if every checkpoint that knows its job says so.
+So a checkpoint that is written late, with outdated content, loses nothing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""The claim: only one job at a time may read a dataset's state and publish a replacement of files.
+"""The claim: jobs that replace files of the same dataset examine it and publish one at a time.
 
-No file system that we know lacks these: a file that was written is in every later listing, and one
-that was deleted is in none. They are enough for a lock. A job writes its claim, *then* lists
-claims: of two jobs, the one that wrote last sees the other's, if that has not finished; whoever
-sees another's withdraws and tries again after a random time. Both may withdraw, never both go on.
+Every file system that we know guarantees this: a file that was written is in every later listing,
+and one that was deleted is in none. That is enough for a lock. A job writes its claim and *then*
+lists claims: of two jobs, the one that wrote last sees the other's claim, unless the other has
+finished. A job that sees another claim withdraws its own and tries again after a random time. Both
+jobs may withdraw, but they never both continue.
 
 A job that died with its claim must not block others for ever. A claim is void
 

@@ -5,17 +5,17 @@
     start ── <job>.pending ─► files (staged, or at final names) ─► commit ─► record published
                                                                  └► abort ─► nothing remains
 
-Where files can be moved at no cost (local disks, HDFS) they are written below
+If files can be moved at no cost (local disks, HDFS), they are written below
 ``_mosaic/staging/<job>`` and moved to their final names, where the pending record still hides them,
 just before the commit. On object stores, where a move is a copy, they get their final names at
 once. The one step that publishes is the appearance of the job's record; see
 :mod:`pymosaic.datasets.records`. A job that replaces files holds a :class:`Claim` while it looks at
 the dataset and publishes; one that only adds files never waits for others.
 
-Death before that step: nothing is visible; ``vacuum`` removes what was left. Death after it: all is
-visible and what was replaced is not. Files that were replaced stay for ``keep_replaced`` seconds,
-so that readers that already use them can finish; a later commit or ``vacuum`` deletes
-them.
+If a job dies before that step, nothing is visible, and ``vacuum`` removes what is left. If it dies
+after that step, everything is visible and what was replaced is not. Replaced files are kept for
+``keep_replaced`` seconds, so that readers that already use them can finish; a later commit or
+``vacuum`` deletes them.
 """
 
 from __future__ import annotations

@@ -240,7 +240,7 @@ class AddedFile:
         return self if self.place is None else AddedFile(self.path, self.size)
 
     def document(self) -> dict[str, Any]:
-        """What JSON has."""
+        """The JSON form."""
         content: dict[str, Any] = {"path": self.path, "size": self.size}
         if self.place is not None:
             content["place"] = self.place
@@ -269,7 +269,7 @@ class RemovedFile:
         return any(float(x or 0).is_integer() for x in (self.modified, entry.modified))
 
     def document(self) -> dict[str, Any]:
-        """What JSON has."""
+        """The JSON form."""
         content: dict[str, Any] = {"path": self.path}
         if self.size is not None:
             content.update(size=self.size, modified=self.modified)
