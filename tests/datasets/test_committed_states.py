@@ -212,7 +212,7 @@ class TestLinks:
         (base / "k=2").symlink_to(outside)
         before = os.listdir(outside)
         for mode in ("append", "overwrite", "overwrite_partitions"):
-            with pytest.raises(pymosaic.DatasetError, match="leads out of"):
+            with pytest.raises(pymosaic.DatasetError, match="leads elsewhere by a link"):
                 pymosaic.write_dataset(table, base, partition_by="k", mode=mode)
         assert os.listdir(outside) == before
 
@@ -263,7 +263,7 @@ class TestVanishedFiles:
         victim.unlink()
         [finding] = pymosaic.verify(tmp_path)
         assert (finding.severity, finding.structure) == ("error", str(victim))
-        for use in (numbers, pymosaic.compact, lambda base: append(base, 3)):
+        for use in (numbers, pymosaic.compact):
             with pytest.raises(pymosaic.DatasetError, match=victim.name):
                 use(tmp_path)
         assert pymosaic.vacuum(tmp_path, forget_missing=True).forgotten == (str(victim),)

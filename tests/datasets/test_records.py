@@ -7,12 +7,22 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 import pymosaic
 from pymosaic.datasets.checkpoint import Checkpoint, ReplacedFile
 from pymosaic.datasets.commit import WriteJob
-from pymosaic.datasets.records import AddedFile, JobRecord, Listing, RemovedFile, is_hidden
+from pymosaic.datasets.records import (
+    AddedFile,
+    JobRecord,
+    Listing,
+    RemovedFile,
+    emit_document,
+    is_hidden,
+    list_records,
+)
 from pymosaic.datasets.snapshot import take_snapshot
 from pymosaic.io import Entry, open_directory
 
@@ -366,3 +376,60 @@ def test_types_of_partition_columns_and_transactions_are_kept(tmp_path: Path) ->
     snapshot = take_snapshot(open_directory(tmp_path))
     assert snapshot.partition_types == {"k": "string", "d": "date32"}
     assert snapshot.transactions == {"stream": 4}
+
+
+class _Unlistable(MemoryFileSystem):  # type: ignore[misc]
+    """Fails to list directories of a name."""
+
+    cachable = False
+    failing = "_mosaic"
+
+    def ls(self, path: str, detail: bool = True, **kwargs: Any) -> Any:
+        if self.failing in path:
+            raise PermissionError(13, "Permission denied", path)
+        return super().ls(path, detail=detail, **kwargs)
+
+
+@pytest.mark.parametrize("failing", ["_mosaic", "k=1"])
+def test_a_listing_that_fails_is_an_error_and_not_an_empty_one(
+    memory_filesystem: Any, failing: str
+) -> None:
+    table = pa.table({"k": [1, 2], "n": [1, 2]})
+    pymosaic.write_dataset(table, "/d", partition_by="k", filesystem=memory_filesystem)
+    filesystem = _Unlistable()
+    filesystem.failing = failing
+    with pytest.raises(PermissionError):
+        pymosaic.dataset("/d", filesystem=filesystem)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"keep_seconds": 10**400},
+        {"follows": float("inf")},
+        {"removes": [{"path": "x.mosaic", "size": 1, "modified": float("nan")}]},
+        {"removes": [{"path": "_mosaic/other.committed.json"}]},
+    ],
+    ids=["seconds", "follows", "time", "hidden"],
+)
+def test_numbers_and_paths_of_a_record_are_checked(change: dict[str, Any]) -> None:
+    content = {
+        "version": 2,
+        "sequence": 1,
+        "adds": [],
+        "removes": [],
+        "keep_seconds": 1.0,
+        "follows": 0,
+        **change,
+    }
+    name = f"_mosaic/{'0' * 32}.1.committed.json"
+    with pytest.raises(pymosaic.CorruptFileError):
+        JobRecord.parse(emit_document(content), name)
+
+
+def test_a_number_above_which_there_is_none_is_an_error(tmp_path: Path) -> None:
+    pymosaic.write_dataset(pa.table({"n": [1]}), tmp_path)
+    (tmp_path / "_mosaic" / f"checkpoint-{10**18 - 1}-{'0' * 32}.json").write_text("{}")
+    listing = list_records(open_directory(tmp_path))
+    with pytest.raises(pymosaic.CorruptFileError, match="above which there is none"):
+        _ = listing.next_number

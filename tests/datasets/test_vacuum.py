@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -301,3 +302,20 @@ def test_a_job_means_the_same_directory_in_another_process(
     pymosaic.write_table(TABLE, file.write_path)
     job.commit(pickle.loads(pickle.dumps([file])))
     assert (tmp_path / "set" / file.final_path).exists()
+
+
+def test_a_link_to_a_partition_or_a_copy_inside_costs_no_file(tmp_path: Path) -> None:
+    base = tmp_path / "set"
+    table = pa.table({"day": [1, 2], "n": [1, 2]})
+    pymosaic.write_dataset(table, base, partition_by="day")
+    shutil.copytree(base, tmp_path / "copy")
+    shutil.move(tmp_path / "copy", base / "backup")
+    (base / "latest").symlink_to(base / "day=1")
+    for path in (*base.rglob("*.mosaic"), *base.rglob("*.json")):
+        os.utime(path, (0, 0))
+    pymosaic.write_dataset(table, base, mode="append")
+    pymosaic.vacuum(base, older_than=0)
+    assert pymosaic.dataset(str(base / "backup")).count_rows() == 2
+    assert len(list((base / "day=1").glob("*.mosaic"))) == 2
+    kept = pymosaic.dataset(str(base / "day=1")).scan().to_table()
+    assert kept["n"].to_pylist() == [1, 1]

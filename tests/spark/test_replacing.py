@@ -147,3 +147,13 @@ def test_buckets_are_refused_with_advice(spark, table):
     with pytest.raises(AnalysisException, match="names all columns"):
         spark.range(3).write.format("mosaic").partitionBy("id").saveAsTable(table)
     assert table not in tables(spark)
+
+
+def test_a_managed_table_cannot_be_replaced_at_its_own_place(spark, table):
+    place = warehouse(spark, table)
+    before = sorted(spark.table(table).collect())
+    with pytest.raises(AnalysisException, match="is managed, and its directory"):
+        spark.sql(
+            f"CREATE OR REPLACE TABLE {table} USING mosaic LOCATION '{place}' AS SELECT 2 AS n"
+        )
+    assert sorted(spark.table(table).collect()) == before

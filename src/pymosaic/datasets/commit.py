@@ -21,6 +21,7 @@ after that step, everything is visible and what was replaced is not. Replaced fi
 from __future__ import annotations
 
 import re
+import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -60,6 +61,7 @@ __all__ = ["StagedFile", "WriteJob", "check_seconds"]
 
 _TASK = re.compile(r"[A-Za-z0-9_.]+(?:-[A-Za-z0-9_.]+)*")
 _SHOWN = 3
+_LISTINGS = 4
 
 
 def check_seconds(name: str, duration: timedelta | float) -> float:
@@ -260,7 +262,7 @@ class WriteJob:
                 claim.check(listing.entries.values())
             types = self.partition_types if partition_types is None else partition_types
             record = JobRecord(
-                listing.highest + 1,
+                listing.next_number,
                 tuple(adds),
                 removed,
                 self.keep_replaced,
@@ -279,7 +281,7 @@ class WriteJob:
             listing = self._check_alive()
             claim.check(listing.entries.values())
             removed = tuple(map(RemovedFile, missing))
-            record = JobRecord(listing.highest + 1, removes=removed, follows=listing.number)
+            record = JobRecord(listing.next_number, removes=removed, follows=listing.number)
             listing = self._publish(record)
         self._tidy(listing, record)
         return missing
@@ -385,13 +387,26 @@ class WriteJob:
             # The record may have been written even if the response was lost.
             if not self._is_published():
                 raise
-        listing = list_records(self.storage)
+        listing = self._list_after_publishing()
         if self.id in listing.aborted:
             self.storage.delete(path)
             raise MosaicError(
                 f"{self.storage.name}: job {self.id} was aborted or vacuumed while it was committed"
             )
         return listing
+
+    def _list_after_publishing(self) -> Listing:
+        for attempt in range(_LISTINGS):
+            try:
+                return list_records(self.storage)
+            except OSError as error:
+                if attempt == _LISTINGS - 1:
+                    raise MosaicError(
+                        f"{self.storage.name}: job {self.id} may have been published, which could "
+                        f"not be confirmed ({error}): look before you write its rows again"
+                    ) from error
+                time.sleep(0.1 * 2**attempt)
+        raise AssertionError
 
     def _tidy(self, listing: Listing, record: JobRecord) -> None:
         """Delete what is no longer needed; whatever fails here is left to a later job."""

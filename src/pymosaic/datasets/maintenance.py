@@ -34,6 +34,7 @@ from pymosaic.datasets.records import (
     is_hidden,
     job_of,
     list_records,
+    nested_datasets,
     record_path,
 )
 from pymosaic.errors import CommitConflictError, DatasetError
@@ -122,10 +123,14 @@ def tidy_records(
     ][:limit]
     deleted = _delete_replaced(storage, log, due)
     known = log.known_paths
+    # A copy of the dataset inside of it has files of the same jobs, and records of its own.
+    nested = tuple(f"{directory}/" for directory in nested_datasets(entries))
     left = [
         entry.path
         for entry in entries
-        if _is_left_over(entry, log, known) and is_older(entry, now, age)
+        if not entry.path.startswith(nested)
+        and _is_left_over(entry, log, known)
+        and is_older(entry, now, age)
     ][:limit]
     remove_files(storage, left)
     marks = {
@@ -217,7 +222,7 @@ def _write_checkpoint(
     listing = list_records(storage)
     claim.check(listing.entries.values())
     checkpoint = Checkpoint(
-        listing.highest + 1,
+        listing.next_number,
         frozenset(log.listing.checkpoints),
         state.files,
         replaced,
@@ -254,6 +259,7 @@ def _remembered(
         job: since
         for job, since in jobs.items()
         if job in needed
+        or job in log.listing.sequences  # its record may survive this, and must stay covered
         or since is None
         or now is None
         or job not in log.covered

@@ -59,6 +59,7 @@ __all__ = [
     "job_of",
     "list_records",
     "natural_order",
+    "nested_datasets",
     "parse_added",
     "parse_document",
     "parse_partition_types",
@@ -77,7 +78,9 @@ _RECORD = re.compile(
 _CHECKPOINT = re.compile(r"checkpoint-([0-9]{1,18})-[0-9a-f]{32}\.json")
 _NUMBER = re.compile(r"([0-9]+)")
 _MAX_DOCUMENT_BYTES = 1 << 30
-# Two clients of one store may truncate a time to different precisions.
+# Of sequences, sizes, seconds and times.
+_MAX_NUMBER = 10**18
+# Two clients of one store may cut a time off at different places.
 _SAME_TIME_SECONDS = 0.001
 
 
@@ -131,6 +134,17 @@ def natural_order(text: str) -> tuple[tuple[str | int, ...], ...]:
         tuple(int(piece) if index % 2 else piece for index, piece in enumerate(_NUMBER.split(part)))
         for part in text.split("/")
     )
+
+
+def nested_datasets(entries: Iterable[Entry]) -> tuple[str, ...]:
+    """Directories with records, but for those inside of others."""
+    marker = f"/{RECORDS_DIRECTORY}/"
+    found = {path.partition(marker)[0] for path in (x.path for x in entries) if marker in path}
+    outer: list[str] = []
+    for directory in sorted(found):
+        if not any(directory.startswith(f"{above}/") for above in outer):
+            outer.append(directory)
+    return tuple(sorted(outer, key=natural_order))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +208,17 @@ class Listing:
     def highest(self) -> int:
         """The highest number of a record or checkpoint."""
         return max([self.number, *(sequence for sequence, _ in self.sequences.values())])
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next record or checkpoint."""
+        number = self.highest + 1
+        if number >= _MAX_NUMBER:
+            raise CorruptFileError(
+                f"a name claims the number {self.highest}, above which there is none",
+                RECORDS_DIRECTORY,
+            )
+        return number
 
     @property
     def published(self) -> frozenset[str]:
@@ -423,7 +448,9 @@ def _is_safe(path: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+    return (
+        isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MAX_NUMBER
+    )
 
 
 def _parse_files(parsed: dict[str, Any], key: str, path: str) -> list[dict[str, Any]]:
@@ -431,6 +458,7 @@ def _parse_files(parsed: dict[str, Any], key: str, path: str) -> list[dict[str, 
     if not isinstance(files, list) or not all(
         isinstance(file, dict)
         and _is_safe(file.get("path"))
+        and not is_hidden(file["path"])
         and (file.get("size") is None or _is_number(file["size"]))
         for file in files
     ):
@@ -450,7 +478,7 @@ def parse_removed(parsed: dict[str, Any], key: str, path: str) -> tuple[RemovedF
     """Parse files with path and, for those of no job, size and time."""
     files = _parse_files(parsed, key, path)
     times = [file.get("modified") for file in files]
-    if not all(time is None or isinstance(time, int | float) for time in times):
+    if not all(time is None or _is_number(time) for time in times):
         raise CorruptFileError(f"{key!r} must have times that are numbers", path)
     return tuple(
         RemovedFile(file["path"], file.get("size"), time)

@@ -38,6 +38,7 @@ from pymosaic.datasets.records import (
     job_of,
     list_records,
     natural_order,
+    nested_datasets,
 )
 from pymosaic.errors import DatasetError, MosaicError
 from pymosaic.io import Directory, Entry
@@ -184,7 +185,7 @@ def _is_stray(entry: Entry, log: Log) -> bool:
 def _combine(
     log: Log, entries: list[Entry], first: Listing, unpublished: Iterable[str]
 ) -> Snapshot:
-    nested = _nested_datasets(entries)
+    nested = nested_datasets(entries)
     if nested:
         entries = [x for x in entries if not any(x.path.startswith(f"{d}/") for d in nested)]
     by_path = {entry.path: entry for entry in entries}
@@ -216,17 +217,6 @@ def _is_newer(file: AddedFile, log: Log, first: Listing) -> bool:
     """Whether a file's job published after a listing, so that a later one may not show it."""
     job = job_of(file.path)
     return job not in log.covered and job not in first.sequences
-
-
-def _nested_datasets(entries: Iterable[Entry]) -> tuple[str, ...]:
-    """Directories with records, except those inside others."""
-    marker = f"/{RECORDS_DIRECTORY}/"
-    found = {path.partition(marker)[0] for path in (x.path for x in entries) if marker in path}
-    outer: list[str] = []
-    for directory in sorted(found):
-        if not any(directory.startswith(f"{above}/") for above in outer):
-            outer.append(directory)
-    return tuple(sorted(outer, key=natural_order))
 
 
 def visible_files(storage: Directory, *, allow_missing: bool = False) -> Snapshot:

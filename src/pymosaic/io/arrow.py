@@ -123,8 +123,7 @@ class _ArrowDirectory(Directory):
             self.filesystem.delete_dir(self.full_path(directory))
 
     def remove_empty(self, directory: str) -> None:
-        if self.moves and not self.list_files(directory):
-            self.remove_tree(directory)
+        """Nothing: HDFS cannot delete a directory only if it is empty, others have none."""
 
     def make_directory(self, directory: str) -> None:
         # An object store needs no directories, and would keep an empty object for one.

@@ -41,7 +41,7 @@ class Entry:
     modified : float or None
         When it was last changed, in Unix time, by the file system's clock.
     outside : bool
-        Whether a directory above it is a link out of the base: nothing is changed there.
+        Whether a directory above it is a link: nothing is changed there.
     """
 
     path: str

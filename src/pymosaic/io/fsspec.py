@@ -127,17 +127,39 @@ class _FsspecDirectory(Directory):
     ) -> list[Entry]:
         root = self.full_path(directory)
         self.filesystem.invalidate_cache()
-        found = self.filesystem.find(root, maxdepth=None if recursive else 1, detail=True)
+        found = self._find(root, recursive)
         start = len(self.filesystem._strip_protocol(self.base).rstrip("/")) + 1
         return [
             Entry(path[start:], information["size"] or 0, _modified(information))
-            for path, information in found.items()
-            # Stores represent directories as empty objects.
+            for path, information in found
+            # Stores mark directories by empty objects.
             if information.get("type") == "file"
             and not path.endswith("/")
             and len(path) > start
             and not (skip and skip(path[start:]))
         ]
+
+    def _find(self, root: str, recursive: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Names and what is known of them.
+
+        A listing that fails raises; fsspec's ``walk`` would take it for an empty one.
+        """
+        if recursive and self.names_at_once:
+            yield from self.filesystem.find(root, detail=True).items()
+            return
+        pending = [root]
+        while pending:
+            directory = pending.pop()
+            try:
+                listing = self.filesystem.ls(directory, detail=True)
+            except FileNotFoundError:
+                continue
+            for information in listing:
+                path = information["name"]
+                if information.get("type") != "directory":
+                    yield path, information
+                elif recursive and path.rstrip("/") != directory.rstrip("/"):
+                    pending.append(path)
 
     def _delete(self, path: str) -> None:
         self.filesystem.rm_file(self.full_path(path))

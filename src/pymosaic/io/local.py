@@ -198,8 +198,8 @@ def _check_regular(name: str, status: os.stat_result) -> None:
 class _LocalDirectory(Directory):
     """Local directories.
 
-    Links are followed where files are listed and read. Nothing is written, moved or deleted where a
-    link leads out of the base.
+    Links are followed where files are listed and read. Nothing is written, moved or deleted behind
+    a link to a directory.
     """
 
     moves = True
@@ -243,8 +243,7 @@ class _LocalDirectory(Directory):
                     target = os.path.realpath(item.path)
                     # A link to a directory on the way to it would be followed for ever.
                     if not any(_is_within(place, target) for place in way):
-                        leaves = outside or not _is_within(target, base)
-                        pending.append((path, leaves, (*way, target)))
+                        pending.append((path, True, (*way, target)))
                     continue
                 with suppress(FileNotFoundError):
                     status = item.stat()
@@ -255,11 +254,14 @@ class _LocalDirectory(Directory):
         self._in_directory(path, lambda: super(_LocalDirectory, self).write(path, data))
 
     def _check_inside(self, directory: str) -> None:
-        """Refuse to change anything behind a link out of the base."""
-        if not _is_within(os.path.realpath(self.full_path(directory)), os.path.realpath(self.base)):
+        """Refuse to change anything behind a link: what is there has another name as well."""
+        if not directory:
+            return
+        expected = os.path.join(os.path.realpath(self.base), directory)
+        if os.path.realpath(self.full_path(directory)) != expected:
             raise DatasetError(
-                f"{self.full_path(directory)} leads out of {self.name} by a link: nothing is "
-                "written or deleted there"
+                f"{self.full_path(directory)} leads elsewhere by a link: nothing is written or "
+                "deleted there"
             )
 
     def _delete(self, path: str) -> None:

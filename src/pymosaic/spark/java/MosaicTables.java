@@ -349,6 +349,7 @@ public class MosaicTables extends Rule {
       TableIdentifier old = nameOf(renamed(target, suffix + "_old").identifier());
       String place = placeOf((TableSpec) fields[3], (scala.collection.immutable.Map) fields[4]);
       LogicalPlan query = (LogicalPlan) fields[2];
+      if (place != null) checkApart(tableOf(target.identifier()), place);
       if (place == null) {
         run(session, creation(fields, staged, query));
       } else {
@@ -372,6 +373,17 @@ public class MosaicTables extends Rule {
       }
       catalog.dropTable(old, true, false);
       return new String[0];
+    }
+
+    /** A managed table takes its directory along when it goes, with whatever is in it by then. */
+    static void checkApart(CatalogTable existing, String place) {
+      if (existing == null || !existing.tableType().equals(CatalogTableType.MANAGED())) return;
+      String own = new Path(existing.location()).toUri().getPath() + "/";
+      String wanted = new Path(place).toUri().getPath() + "/";
+      if (own.startsWith(wanted) || wanted.startsWith(own)) {
+        refuse("the table that is replaced is managed, and its directory " + own + " goes with it: "
+            + "leave out the location, or name another");
+      }
     }
 
     /** Spark's own command that makes a table and fills it, or removes it if that fails. */
