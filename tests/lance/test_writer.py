@@ -269,3 +269,24 @@ def test_nulls_that_are_hidden_make_no_levels() -> None:
     write_table(pa.table({"c": lists}), buffer)
     page = LanceFile(buffer.getvalue()).pages("c")[0]
     assert page.layout.layers == (Layer.ALL_VALID_ITEM, Layer.NULLABLE_LIST)
+
+
+@pytest.mark.parametrize("encodings", [None, {"a": "fsst"}, {"a": "full-zip"}])
+def test_offsets_that_fall_are_refused_before_a_kernel_sees_them(
+    encodings: dict[str, str] | None,
+) -> None:
+    offsets = np.zeros(8001, np.int32)
+    offsets[1::2] = offsets[-1] = 100_000
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"x" * 100_000)]
+    array = pa.Array.from_buffers(pa.string(), 8000, buffers)
+    with pytest.raises(pymosaic.InvalidDataError, match="not valid Arrow"):
+        write_table(pa.table({"a": array}), io.BytesIO(), encodings=encodings)
+
+
+def test_list_offsets_that_fall_are_refused() -> None:
+    offsets = pa.py_buffer(np.array([0, 1 << 28, 3], np.int32))
+    array = pa.Array.from_buffers(
+        pa.list_(pa.int64()), 2, [None, offsets], children=[pa.array([1, None, 3])]
+    )
+    with pytest.raises(pymosaic.InvalidDataError, match="not valid Arrow"):
+        write_table(pa.table({"a": array}), io.BytesIO())

@@ -100,6 +100,11 @@ def write_table(
         raise InvalidOptionError(f"page_bytes must be an int of at least 1, got {page_bytes!r}")
     if not isinstance(table, pa.Table):
         table = pa.table(table)
+    # Kernels trust offsets to rise and to stay inside their buffers, which only a full check tells.
+    try:
+        table.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise InvalidDataError(f"the data is not valid Arrow: {error}") from error
     choices = _Choices(encodings or {}, table.schema)
     schema = _prepared_schema(table.schema, choices)
     nodes = [build_node(field, is_single_column) for field in schema]
