@@ -23,7 +23,7 @@ from pymosaic.io.sink import Sink, write_all, write_some
 from pymosaic.io.source import Source, tune_for_latency
 from pymosaic.io.spool import SpooledSink
 
-__all__ = ["FSSPEC", "modified_at", "place_of_uri"]
+__all__ = ["FSSPEC", "place_of_uri"]
 
 _UPLOAD_BYTES = 8 << 20
 
@@ -130,7 +130,7 @@ class _FsspecDirectory(Directory):
         found = self._find(root, recursive)
         start = len(self.filesystem._strip_protocol(self.base).rstrip("/")) + 1
         return [
-            Entry(path[start:], information["size"] or 0, _modified(information))
+            Entry(path[start:], information["size"] or 0, _modified_at(information))
             for path, information in found
             # Stores mark directories by empty objects.
             if information.get("type") == "file"
@@ -172,17 +172,6 @@ class _FsspecDirectory(Directory):
 
     def remove_empty(self, directory: str) -> None:
         """Do nothing: object stores have no directories."""
-
-
-def _modified(information: dict[str, Any]) -> float | None:
-    # Each fsspec file system has its own name for it.
-    for key in ("LastModified", "mtime", "last_modified", "updated", "created"):
-        value = information.get(key)
-        if isinstance(value, datetime):
-            return value.timestamp()
-        if isinstance(value, int | float):
-            return float(value)
-    return None
 
 
 def place_of_uri(uri: str) -> Place:
@@ -233,14 +222,14 @@ class _FsspecFileSystem(FileSystemKind):
         return Status(
             information.get("type") == "file",
             information.get("size") or 0,
-            modified_at(information),
+            _modified_at(information),
         )
 
 
 FSSPEC = _FsspecFileSystem()
 
 
-def modified_at(information: dict[str, Any]) -> float | None:
+def _modified_at(information: dict[str, Any]) -> float | None:
     """When a file was last changed (Unix time); each file system has its own name for it."""
     for key in ("LastModified", "mtime", "last_modified", "updated", "created"):
         value = information.get(key)
