@@ -145,6 +145,37 @@ def test_fingerprints_of_parts_add_up():
         total.add(part)
     assert (whole.rows, whole.nulls.tolist()) == (4, [1, 2])
     assert np.array_equal(whole.hashes, total.hashes)
+    assert np.array_equal(whole.whole_rows, total.whole_rows)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pa.record_batch({"a": [1, 2, 3], "b": [2, 1, 3]}),
+        pa.record_batch({"a": [2, 1, 3], "b": [1, 2, 3]}),
+        pa.record_batch({"a": [1, 2, None], "b": [1, 2, 3]}),
+    ],
+)
+def test_the_hash_of_rows_tells_which_values_share_a_row(other):
+    batch = pa.record_batch({"a": [1, 2, 3], "b": [1, 2, 3]})
+    turned = batch.take(pa.array([2, 0, 1]))
+
+    def whole_rows(rows):
+        found = Fingerprint.empty(2)
+        found.add_batch(rows)
+        return found.whole_rows[0]
+
+    assert whole_rows(turned) == whole_rows(batch)
+    assert whole_rows(other) != whole_rows(batch)
+
+
+def test_values_in_other_rows_are_found(spark, tmp_path):
+    pymosaic.write_table(pa.table({"id": [1, 2, 3], "n": [10, 20, 30]}), tmp_path / "a.mosaic")
+    source = spark.createDataFrame([(2, 10), (1, 20), (3, 30)], "id long, n long")
+    report = verify(spark, tmp_path, source=source)
+    assert not report.ok
+    assert [(x.kind, x.column) for x in report.differences] == [("pairs", None)]
+    assert "in other rows" in str(report.differences[0])
 
 
 def test_a_file_that_is_gone_is_found(spark, tmp_path):

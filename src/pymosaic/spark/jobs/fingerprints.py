@@ -1,8 +1,9 @@
-"""Hashes of values, and hashes of columns that do not depend on the order of rows.
+"""Hashes of values, columns and rows that do not depend on the order of rows.
 
 The hash of a value has 64 bits and depends on the value alone, not on the file, batch or machine.
 The hash of a column is the sum of its values' hashes, modulo 2**64: equal for equal rows in any
-order, and for different rows with a probability of about 2**-64.
+order, and for different rows with a probability of about 2**-64. The hash of all rows is the same
+for whole rows: it also differs if equal values are in other rows.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ _WIDTHS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 @dataclass(slots=True)
 class Fingerprint:
-    """Number of rows, and nulls and hash of each column; all are sums, so that parts can be added.
+    """Number of rows, nulls and hash of each column, hash of all rows.
+
+    All are sums, so that parts can be added.
 
     Examples
     --------
@@ -42,25 +45,39 @@ class Fingerprint:
     rows: int
     nulls: npt.NDArray[np.int64]
     hashes: _Hashes
+    whole_rows: _Hashes
 
     @classmethod
     def empty(cls, num_columns: int) -> Fingerprint:
         """The fingerprint of no rows."""
-        return cls(0, np.zeros(num_columns, np.int64), np.zeros(num_columns, np.uint64))
+        return cls(
+            0,
+            np.zeros(num_columns, np.int64),
+            np.zeros(num_columns, np.uint64),
+            np.zeros(1, np.uint64),
+        )
 
     def add_batch(self, batch: pa.RecordBatch) -> None:
         """Add rows."""
         self.rows += batch.num_rows
         # As arrays: sums of arrays wrap around silently, those of single numbers warn.
         self.nulls += np.array([column.null_count for column in batch.columns], np.int64)
-        sums = [hash_values(column).sum(dtype=np.uint64) for column in batch.columns]
-        self.hashes += np.array(sums, np.uint64)
+        sums = np.zeros(batch.num_columns, np.uint64)
+        rows = np.zeros(batch.num_rows, np.uint64)
+        for place, column in enumerate(batch.columns):
+            values = hash_values(column)
+            sums[place] = values.sum(dtype=np.uint64)
+            # The place tells columns apart, so that values swapped within a row count as well.
+            rows += _mix(values + np.array([place], np.uint64) * _STEP)
+        self.hashes += sums
+        self.whole_rows += _mix(rows).sum(dtype=np.uint64)
 
     def add(self, other: Fingerprint) -> None:
         """Add another fingerprint."""
         self.rows += other.rows
         self.nulls += other.nulls
         self.hashes += other.hashes
+        self.whole_rows += other.whole_rows
 
 
 def hash_values(array: pa.Array) -> _Hashes:

@@ -47,7 +47,8 @@ class Difference:
     kind : str
         ``"rows"``: their number; ``"missing"``: a column of the source is not in the dataset;
         ``"extra"``: a column of the dataset is not in the source; ``"type"``: a column's type;
-        ``"nulls"``: how many of a column's values are null; ``"values"``: its values.
+        ``"nulls"``: how many of a column's values are null; ``"values"``: its values;
+        ``"pairs"``: every column has the same values, but some of them are in other rows.
     column : str or None
         The column.
     source, dataset : int, str or None
@@ -65,6 +66,8 @@ class Difference:
             return f"column {self.column!r} is not in the dataset"
         if self.kind == "extra":
             return f"column {self.column!r} is not in the source"
+        if self.kind == "pairs":
+            return "every column has the same values, but some of them are in other rows"
         return f"{self.kind}{where}: {self.source} in the source, {self.dataset} in the dataset"
 
 
@@ -103,9 +106,9 @@ def verify(
 ) -> VerifyReport:
     """Verify every file of a dataset, each in a task, and compare the dataset with its source.
 
-    The comparison covers the number of rows and, for each column, its type, the number of nulls and
-    the sum of 64-bit hashes of its values, which does not depend on the order of rows. Columns are
-    compared one by one; which values share a row is not compared.
+    The comparison covers the number of rows; for each column, its type, the number of nulls and the
+    sum of 64-bit hashes of its values; and the sum of 64-bit hashes of whole rows. It does not
+    depend on the order of rows.
 
     Parameters
     ----------
@@ -232,12 +235,16 @@ def _compare(
     theirs = _fingerprint_frame(watch, frame, schema)
     if ours.rows != theirs.rows:
         yield Difference("rows", None, theirs.rows, ours.rows)
+    same = ours.rows == theirs.rows
     for place, name in enumerate(common):
         if ours.nulls[place] != theirs.nulls[place]:
             yield Difference("nulls", name, int(theirs.nulls[place]), int(ours.nulls[place]))
         if ours.hashes[place] != theirs.hashes[place]:
             hashes = f"{theirs.hashes[place]:016x}", f"{ours.hashes[place]:016x}"
             yield Difference("values", name, *hashes)
+            same = False
+    if same and ours.whole_rows != theirs.whole_rows:
+        yield Difference("pairs", None, *(f"{x.whole_rows[0]:016x}" for x in (theirs, ours)))
 
 
 def _fingerprint_dataset(
