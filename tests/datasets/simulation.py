@@ -24,10 +24,19 @@ class Killed(BaseException):
 
 
 class Scheduler:
-    """Runs actors to their ends, one step of one actor after the other."""
+    """Runs actors to their ends, one step of one actor after the other.
 
-    def __init__(self, seed: int) -> None:
+    Parameters
+    ----------
+    seed : int
+        Draws who is next.
+    prefer : callable
+        Who is next instead, as long as it names an actor that has not ended.
+    """
+
+    def __init__(self, seed: int, prefer: Callable[[], str | None] = lambda: None) -> None:
         self._random = random.Random(seed)
+        self.prefer = prefer
         self._actors: dict[str, Callable[[], object]] = {}
         self._turns: dict[str, threading.Semaphore] = {}
         self._yielded = threading.Semaphore(0)
@@ -53,7 +62,9 @@ class Scheduler:
             thread.start()
         while len(self._done) < len(self._actors):
             waiting = [name for name in self._actors if name not in self._done]
-            self._current = self._random.choice(waiting)
+            preferred = self.prefer()
+            drawn = self._random.choice(waiting)
+            self._current = preferred if preferred in waiting else drawn
             self._turns[self._current].release()
             self._yielded.acquire()
         self._current = None
@@ -125,6 +136,7 @@ class SimulatedDirectory(Directory):
         self.moves = moves
         self.one_listing = not moves
         self.kill_at = kill_at
+        self.begun = 0
         self.changes = 0
         self.prefix = prefix
 
@@ -138,6 +150,7 @@ class SimulatedDirectory(Directory):
         return SimulatedDirectory(self.world, moves=self.moves, prefix=f"{self.prefix}{directory}/")
 
     def _change(self, path: str) -> None:
+        self.begun += 1
         self.world.step()
         if self.kill_at is not None and self.changes >= self.kill_at:
             raise Killed
@@ -196,7 +209,10 @@ class SimulatedDirectory(Directory):
 
     def _move(self, source: str, target: str) -> None:
         self._change(target)
-        self.world.files[self.prefix + target] = self.world.files.pop(self.prefix + source)
+        if (moved := self.world.files.pop(self.prefix + source, None)) is None:
+            raise FileNotFoundError(source)
+        self.world.files[self.prefix + target] = moved
+        self.world.on_write(self.prefix + target, moved[0])
 
     def each(self, function: Callable[[Any], Any], items: Any) -> list[Any]:
         return [function(item) for item in items]

@@ -8,6 +8,7 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import ClassVar
 
 import pytest
@@ -37,6 +38,10 @@ def _simulated_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pymosaic.datasets.commit.uuid.uuid4", lambda: Simulation.new_id())
     monkeypatch.setattr("pymosaic.datasets.maintenance.RECORDS_PER_CHECKPOINT", 2)
     monkeypatch.setattr(
+        "pymosaic.datasets.publishing._is_void",
+        lambda storage, mark, now: mark.path.split("/")[1][:32] in dead,
+    )
+    monkeypatch.setattr(
         Claim, "_is_dead", lambda self, entry: entry.path.split("/")[1][:32] in dead
     )
 
@@ -64,6 +69,8 @@ class Simulation:
         for path in self.old:
             self.world.files[path] = path.encode(), self.world.tick()
         self.states: list[frozenset[str]] = [frozenset(self.old)]
+        self.recorded: list[str] = []
+        self.succeeded: list[str] = []
         self.views: list[frozenset[str]] = []
 
     def add_link(self) -> None:
@@ -78,6 +85,7 @@ class Simulation:
                 {base + file["path"] for file in record[key]} for key in ("adds", "removes")
             )
             assert removes <= self.states[-1], "what is replaced is there"
+            self.recorded.append(name[:32])
             self.states.append((self.states[-1] | adds) - removes)
 
     @classmethod
@@ -113,6 +121,7 @@ class Simulation:
                 if job is not None:
                     job.abort()
                 raise
+            self.succeeded.append(job.id)
             return job.id
 
         def write() -> str:
@@ -132,8 +141,9 @@ class Simulation:
                 job = WriteJob.start(storage, keep_replaced=0)
                 try:
                     job.commit(_write_files(job, place=paths[0]), paths)
+                    self.succeeded.append(job.id)
                     done += 1
-                except CommitConflictError:
+                except MosaicError:
                     job.abort()
             return done
 
@@ -311,6 +321,137 @@ def test_vacuum_of_everything_misleads_no_reader(seed: int, moves: bool) -> None
     for name in ("reader", "reader two", "reader three"):
         simulation.scheduler.add(name, simulation.reader)
     run(simulation)
+
+
+@BOTH
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_job_that_vacuum_takes_for_dead_has_published_or_fails(seed: int, moves: bool) -> None:
+    """``older_than=0`` while jobs commit: a job succeeds if and only if its rows are visible."""
+    simulation = Simulation(seed, moves)
+
+    def try_often(mode: str) -> None:
+        for _ in range(3):
+            with suppress(MosaicError, FileNotFoundError):
+                simulation.writer(mode)()
+
+    simulation.scheduler.add("append", lambda: try_often("append"))
+    simulation.scheduler.add("append two", lambda: try_often("append"))
+    if seed % 2:
+        simulation.scheduler.add("overwrite", lambda: try_often("overwrite"))
+    if seed % 3 == 1:
+        simulation.scheduler.add("compact", lambda: simulation.compactor(times=2)())
+    simulation.scheduler.add("vacuum", lambda: simulation.vacuum(times=4))
+    simulation.scheduler.add("reader", simulation.reader)
+    simulation.scheduler.add("reader two", simulation.reader)
+    run(simulation)
+    assert sorted(simulation.recorded) == sorted(simulation.succeeded)
+    assert simulation.look() == simulation.states[-1]
+    simulation.vacuum(times=2)
+    assert simulation.look() == simulation.states[-1]
+    present = {path for path in simulation.world.files if not path.startswith("_mosaic/")}
+    assert present == simulation.states[-1]
+
+
+@BOTH
+@pytest.mark.parametrize("first", ["commit", "vacuum"])
+def test_vacuum_and_a_commit_meet_at_each_of_their_changes(first: str, moves: bool) -> None:
+    """One stops just before a change, then the other before one of its own, then all go on."""
+    second = "vacuum" if first == "commit" else "commit"
+    most = {first: 0, second: 0}
+    stops = {first: 1, second: 1}
+    while stops[first] <= most[first] + 1:
+        simulation = Simulation(97 * stops[first] + stops[second], moves)
+        storages = {first: simulation.storage(), second: simulation.storage()}
+        job = WriteJob.start(simulation.storage())
+        files = _write_files(job)
+        _meet(simulation, WriteJob(job.id, storages["commit"], WriteMode.APPEND), files, storages)
+        simulation.scheduler.prefer = _stopping([(storages[x], stops[x], x) for x in stops])
+        simulation.scheduler.run()
+        results = simulation.scheduler.results
+        for name in ("reader", "vacuum"):
+            assert results[name] is None, results[name]
+        assert isinstance(results["commit"], bool), results["commit"]
+        assert simulation.recorded == ([job.id] if results["commit"] else [])
+        assert simulation.look() == simulation.states[-1]
+        _check_that_others_can_go_on(simulation, simulation.states[-1])
+        for name, storage in storages.items():
+            most[name] = max(most[name], storage.changes)
+        if stops[second] <= most[second]:
+            stops[second] += 1
+        else:
+            stops[first] += 1
+            stops[second] = 1
+    assert min(most.values()) > 5
+
+
+def _stopping(stops: list[tuple[SimulatedDirectory, int, str]]) -> Callable[[], str | None]:
+    """Prefer the first, then the second, until each is about to make a certain change."""
+
+    def prefer() -> str | None:
+        return next((name for storage, at, name in stops if storage.begun < at), None)
+
+    return prefer
+
+
+def _meet(
+    simulation: Simulation,
+    job: WriteJob,
+    files: list[StagedFile],
+    storages: dict[str, SimulatedDirectory],
+) -> None:
+    def commit() -> bool:
+        try:
+            job.commit(files)
+        except (MosaicError, FileNotFoundError):
+            job.abort()
+            return False
+        return True
+
+    def vacuum() -> None:
+        vacuum_storage(storages["vacuum"], 0.0)
+
+    simulation.scheduler.add("commit", commit)
+    simulation.scheduler.add("vacuum", vacuum)
+    simulation.scheduler.add("reader", simulation.reader)
+
+
+@BOTH
+@pytest.mark.parametrize("victim", ["append", "vacuum"])
+def test_death_while_a_job_is_ended_leaves_it_whole_or_not_at_all(victim: str, moves: bool) -> None:
+    """A job commits while vacuum takes it for dead; either dies at each of its changes."""
+    survived = False
+    kill_at = 0
+    while not survived:
+        survived = True
+        for seed in range(3):
+            simulation = Simulation(1000 * seed + kill_at, moves)
+            dies = simulation.storage(kill_at)
+
+            def vacuum(dies: SimulatedDirectory = dies, world: Simulation = simulation) -> str:
+                for _ in range(3):
+                    vacuum_storage(dies if victim == "vacuum" else world.storage(), 0.0)
+                return "done"
+
+            kill = kill_at if victim == "append" else None
+            simulation.scheduler.add("append", simulation.writer("append", kill_at=kill))
+            simulation.scheduler.add("vacuum", vacuum)
+            simulation.scheduler.add("reader", simulation.reader)
+            simulation.scheduler.run()
+            results = simulation.scheduler.results
+            assert results["reader"] is None, results["reader"]
+            simulation.dead.update(
+                path.split("/")[1][:32]
+                for path in simulation.world.files
+                if path.endswith(".claim")
+            )
+            if not isinstance(results["append"], Killed):
+                assert simulation.recorded == simulation.succeeded
+            survived = survived and not isinstance(results[victim], Killed)
+            before = simulation.look()
+            assert jobs_in(before) == simulation.recorded
+            _check_that_others_can_go_on(simulation, before)
+        kill_at += 1
+    assert kill_at > 5
 
 
 @BOTH

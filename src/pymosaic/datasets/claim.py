@@ -26,11 +26,12 @@ from pymosaic.datasets.records import RECORDS_DIRECTORY, record_path
 from pymosaic.errors import CommitConflictError
 from pymosaic.io import Directory, Entry
 
-__all__ = ["Claim"]
+__all__ = ["HOLD_SECONDS", "VOID_SECONDS", "Claim", "holder", "is_gone"]
 
 _SUFFIX = ".claim"
-_HOLD_SECONDS = 600.0
-_VOID_SECONDS = 1200.0
+# A job publishes at most this long after it said that it would, and is taken for dead after more.
+HOLD_SECONDS = 600.0
+VOID_SECONDS = 1200.0
 _WAIT_SECONDS = 60.0
 
 
@@ -41,6 +42,29 @@ def _machine() -> str | None:
             return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
     except OSError:
         return None
+
+
+def holder() -> bytes:
+    """The content of a claim: the process that makes it."""
+    return json.dumps({"machine": _machine(), "process": os.getpid()}).encode()
+
+
+def is_gone(content: bytes) -> bool:
+    """Whether the process that wrote this content ran on this machine and is gone."""
+    try:
+        found = json.loads(content)
+        machine, process = found["machine"], int(found["process"])
+    except (ValueError, TypeError, KeyError):
+        return False
+    if machine is None or machine != _machine() or process <= 0:
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, OverflowError):
+        return False
+    return False
 
 
 class Claim:
@@ -75,7 +99,7 @@ class Claim:
 
     def __enter__(self) -> Claim:
         deadline = time.monotonic() + self._patience
-        content = json.dumps({"machine": _machine(), "process": os.getpid()}).encode()
+        content = holder()
         try:
             while True:
                 self._since = time.monotonic()
@@ -93,7 +117,7 @@ class Claim:
         raise CommitConflictError(
             f"{self._storage.name}: job {rival} has been about to publish for "
             f"{self._patience:.0f} seconds; if it died, its claim counts for "
-            f"{_VOID_SECONDS / 60:.0f} minutes at most"
+            f"{VOID_SECONDS / 60:.0f} minutes at most"
         )
 
     def __exit__(self, *details: object) -> None:
@@ -106,9 +130,9 @@ class Claim:
     def check(self, entries: Iterable[Entry]) -> None:
         """Raise if the claim is too old to publish under, or is no longer in a listing."""
         gone = all(entry.path != self._path for entry in entries)
-        if gone or time.monotonic() - self._since > _HOLD_SECONDS:
+        if gone or time.monotonic() - self._since > HOLD_SECONDS:
             raise CommitConflictError(
-                f"{self._storage.name}: looking at the dataset took over {_HOLD_SECONDS:.0f} "
+                f"{self._storage.name}: looking at the dataset took over {HOLD_SECONDS:.0f} "
                 "seconds, and others may have changed it meanwhile"
             )
 
@@ -131,22 +155,12 @@ class Claim:
     def _is_dead(self, entry: Entry) -> bool:
         """Whether the process that made a claim on this machine is gone, as far as is known."""
         try:
-            holder = json.loads(self._storage.read(entry.path))
-            machine, process = holder["machine"], int(holder["process"])
-        except (OSError, ValueError, TypeError, KeyError):
+            return is_gone(self._storage.read(entry.path))
+        except OSError:
             return False  # it is being withdrawn, which stores report in many ways
-        if machine is None or machine != _machine() or process <= 0:
-            return False
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            return True
-        except (PermissionError, OverflowError):
-            return False
-        return False
 
 
 def _is_older(entry: Entry, mine: Entry) -> bool:
     if mine.modified is None or entry.modified is None:
         return False
-    return mine.modified - entry.modified > _VOID_SECONDS
+    return mine.modified - entry.modified > VOID_SECONDS

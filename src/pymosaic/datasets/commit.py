@@ -9,8 +9,9 @@ If files can be moved at no cost (local disks, HDFS), they are written below
 ``_mosaic/staging/<job>`` and moved to their final names, where the pending record still hides them,
 just before the commit. On object stores, where a move is a copy, they get their final names at
 once. The one step that publishes is the appearance of the job's record; see
-:mod:`pymosaic.datasets.records`. A job that replaces files holds a :class:`Claim` while it looks at
-the dataset and publishes; one that only adds files never waits for others.
+:mod:`pymosaic.datasets.records` and :mod:`pymosaic.datasets.publishing`. A job that replaces files
+holds a :class:`Claim` while it looks at the dataset and publishes; one that only adds files never
+waits for others.
 
 If a job dies before that step, nothing is visible, and ``vacuum`` removes what is left. If it dies
 after that step, everything is visible and what was replaced is not. Replaced files are kept for
@@ -21,7 +22,6 @@ after that step, everything is visible and what was replaced is not. Replaced fi
 from __future__ import annotations
 
 import re
-import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -33,6 +33,7 @@ from pymosaic.datasets.claim import Claim
 from pymosaic.datasets.log import read_log
 from pymosaic.datasets.maintenance import is_due, maintain, remove_files
 from pymosaic.datasets.modes import WriteMode
+from pymosaic.datasets.publishing import check_alive, end_job, publish
 from pymosaic.datasets.records import (
     DAY_SECONDS,
     RECORDS_DIRECTORY,
@@ -43,7 +44,6 @@ from pymosaic.datasets.records import (
     RemovedFile,
     is_hidden,
     job_of,
-    list_records,
     natural_order,
     record_path,
 )
@@ -53,7 +53,6 @@ from pymosaic.errors import (
     CommitConflictError,
     DatasetExistsError,
     InvalidOptionError,
-    MosaicError,
 )
 from pymosaic.io import Directory, open_directory
 
@@ -61,7 +60,6 @@ __all__ = ["StagedFile", "WriteJob", "check_seconds"]
 
 _TASK = re.compile(r"[A-Za-z0-9_.]+(?:-[A-Za-z0-9_.]+)*")
 _SHOWN = 3
-_LISTINGS = 4
 
 
 def check_seconds(name: str, duration: timedelta | float) -> float:
@@ -246,31 +244,31 @@ class WriteJob:
         chosen = removes if callable(removes) else frozenset(removes)
         paths = [file.final_path for file in files]
         if self.staged:
-            self._check_alive()
+            check_alive(self.storage, self.id)
             prefix = f"{STAGING_DIRECTORY}/{self.id}"
             self.storage.move_many((f"{prefix}/{path}", path) for path in paths)
             self.storage.sync(_directories_of(paths))
         adds = self.storage.each(self._added, files)
         with ExitStack() as stack:
-            claim = None
+            checks = []
             removed: tuple[RemovedFile, ...] = ()
             if self.mode is not WriteMode.APPEND or chosen or transaction is not None:
-                claim = stack.enter_context(Claim(self.storage, self.id))
+                checks.append(stack.enter_context(Claim(self.storage, self.id)).check)
                 removed = self._check_removes(paths, chosen)
-            listing = self._check_alive()
-            if claim is not None:
-                claim.check(listing.entries.values())
             types = self.partition_types if partition_types is None else partition_types
-            record = JobRecord(
-                listing.next_number,
-                tuple(adds),
-                removed,
-                self.keep_replaced,
-                types,
-                transaction,
-                listing.number,
-            )
-            listing = self._publish(record)
+
+            def make_record(listing: Listing) -> JobRecord:
+                return JobRecord(
+                    listing.next_number,
+                    tuple(adds),
+                    removed,
+                    self.keep_replaced,
+                    types,
+                    transaction,
+                    listing.number,
+                )
+
+            record, listing = publish(self.storage, self.id, make_record, *checks)
         self._tidy(listing, record)
         return tuple(sorted(file.path for file in removed))
 
@@ -278,29 +276,43 @@ class WriteJob:
         """Remove files from the dataset that no longer exist."""
         with Claim(self.storage, self.id) as claim:
             missing = take_snapshot(self.storage, allow_missing=True).missing
-            listing = self._check_alive()
-            claim.check(listing.entries.values())
             removed = tuple(map(RemovedFile, missing))
-            record = JobRecord(listing.next_number, removes=removed, follows=listing.number)
-            listing = self._publish(record)
+
+            def make_record(listing: Listing) -> JobRecord:
+                return JobRecord(listing.next_number, removes=removed, follows=listing.number)
+
+            record, listing = publish(self.storage, self.id, make_record, claim.check)
         self._tidy(listing, record)
         return missing
 
     def abort(self) -> None:
         """Undo everything, unless it was published. Safe at any time, even when half aborted."""
-        if self._is_published():
+        if self.id in read_log(self.storage).state.jobs:
             return
         # A listing that is under way may see some of these files, and a task may write more.
         written = self._written()
         if written or not self.staged:
             self.storage.write(self._record("aborted"), b"{}")
-            if self._is_published(unless_aborted=False):
-                self.storage.delete(self._record("aborted"))
-                return
+        self._undo(written)
+
+    def end_if_dead(self, now: float | None) -> bool:
+        """Undo everything for a job that seems dead; return False if it has published or may yet.
+
+        Parameters
+        ----------
+        now : float or None
+            The time by the file system's clock.
+        """
+        if not end_job(self.storage, self.id, now):
+            return False
+        self._undo(self._written())
+        return True
+
+    def _undo(self, written: list[str]) -> None:
         remove_files(self.storage, written)
         self._remove_staging()
-        self.storage.delete(self._record("claim"))
-        self.storage.delete(self._record("pending"))
+        for state in ("claim", "publishing", "pending", "ending"):
+            self.storage.delete(self._record(state))
         self._remove_empty_base()
 
     def _added(self, file: StagedFile) -> AddedFile:
@@ -316,25 +328,6 @@ class WriteJob:
             for entry in self.storage.list_files()
             if job_of(entry.path) == self.id and not is_hidden(entry.path)
         ]
-
-    def _is_published(self, *, unless_aborted: bool = True) -> bool:
-        log = read_log(self.storage)
-        if self.id in log.state.jobs:
-            return True
-        names = log.listing.entries
-        return not unless_aborted and any(
-            name.startswith(self.id) and name.endswith(".committed.json") for name in names
-        )
-
-    def _check_alive(self) -> Listing:
-        """List all records, and check that this job is still pending."""
-        listing = list_records(self.storage)
-        if self.id not in listing.pending or self.id in {*listing.sequences, *listing.aborted}:
-            raise MosaicError(
-                f"{self.storage.name}: job {self.id} cannot commit: it was committed, aborted or "
-                "vacuumed before"
-            )
-        return listing
 
     def _check_replaceable(self, snapshot: Snapshot) -> None:
         paths = [entry.path for entry in snapshot.files]
@@ -378,41 +371,15 @@ class WriteJob:
             )
         return snapshot.removal(chosen)
 
-    def _publish(self, record: JobRecord) -> Listing:
-        """Publish the record, and return a listing made afterwards."""
-        path = self._record(f"{record.sequence}.committed.json")
-        try:
-            self.storage.write(path, record.emit())
-        except Exception:
-            # The record may have been written even if the response was lost.
-            if not self._is_published():
-                raise
-        listing = self._list_after_publishing()
-        if self.id in listing.aborted:
-            self.storage.delete(path)
-            raise MosaicError(
-                f"{self.storage.name}: job {self.id} was aborted or vacuumed while it was committed"
-            )
-        return listing
-
-    def _list_after_publishing(self) -> Listing:
-        for attempt in range(_LISTINGS):
-            try:
-                return list_records(self.storage)
-            except OSError as error:
-                if attempt == _LISTINGS - 1:
-                    raise MosaicError(
-                        f"{self.storage.name}: job {self.id} may have been published, which could "
-                        f"not be confirmed ({error}): look before you write its rows again"
-                    ) from error
-                time.sleep(0.1 * 2**attempt)
-        raise AssertionError
-
-    def _tidy(self, listing: Listing, record: JobRecord) -> None:
+    def _tidy(self, listing: Listing | None, record: JobRecord) -> None:
         """Delete what is no longer needed; whatever fails here is left to a later job."""
         with suppress(Exception):
             self._remove_staging()
+            if not self.staged:
+                self.storage.delete(self._record("publishing"))
             self.storage.delete(self._record("pending"))
+            if listing is None:
+                return
             if (record.removes and not record.keep_seconds) or is_due(listing, self.id):
                 maintain(self.storage, self.id)
 

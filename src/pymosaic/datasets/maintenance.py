@@ -35,7 +35,6 @@ from pymosaic.datasets.records import (
     job_of,
     list_records,
     nested_datasets,
-    record_path,
 )
 from pymosaic.errors import CommitConflictError, DatasetError
 from pymosaic.io import Directory, Entry
@@ -238,13 +237,16 @@ def _write_checkpoint(
         if storage.moves:
             storage.remove_tree(f"{STAGING_DIRECTORY}/{job}")
     storage.delete_many(f"{RECORDS_DIRECTORY}/{name}" for name in needless)
-    for job in {*(log.covered & log.listing.pending), *marks}:
+    listing = log.listing
+    for job in {*(log.covered & (listing.pending | listing.publishing | listing.ending)), *marks}:
         # A record that was published after the job had given up must not outlive the mark.
         late = [x for x in log.listing.entries if x.startswith(job) and x.endswith(".json")]
         if job in marks:
             storage.delete_many(f"{RECORDS_DIRECTORY}/{name}" for name in late)
-        storage.delete(record_path(job, "pending"))
-        storage.delete(record_path(job, "aborted"))
+        present = (f"{job}.{state}" for state in ("pending", "publishing", "ending", "aborted"))
+        storage.delete_many(
+            f"{RECORDS_DIRECTORY}/{name}" for name in present if name in listing.entries
+        )
 
 
 def _remembered(

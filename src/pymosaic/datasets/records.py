@@ -5,6 +5,8 @@ small files in ``_mosaic``::
 
     part-<task>-<job>-<number>.mosaic           a data file
     _mosaic/<job>.pending                       the job has begun
+    _mosaic/<job>.publishing                    it is about to publish (see publishing)
+    _mosaic/<job>.ending                        it seems dead, and vacuum is ending it
     _mosaic/<job>.<sequence>.committed.json     it has published: a :class:`JobRecord`
     _mosaic/<job>.aborted                       it has given up
     _mosaic/<job>.claim                         it is about to replace files (see claim)
@@ -19,7 +21,7 @@ that its writer saw (a Lamport clock), so a job comes after all those it knew of
 a file                                              is part of the dataset
 ==================================================  ===========================================
 of a job that has published                         if a record lists it, and none removes it
-of a job that is pending, or has given up           no
+of a job that is pending, ending or has given up    no
 of no job, or of a job that nothing is known of     yes, unless a record removes it
 ==================================================  ===========================================
 
@@ -73,8 +75,10 @@ DAY_SECONDS = 86400.0
 _VERSION = 2
 _DATA_FILE = re.compile(r"part-.+-([0-9a-f]{32})-[0-9]+\.mosaic")
 _RECORD = re.compile(
-    r"([0-9a-f]{32})\.(?:([0-9]{1,18})\.)?(pending|replacing\.json|committed\.json|aborted)"
+    r"([0-9a-f]{32})\.(?:([0-9]{1,18})\.)?"
+    r"(pending|publishing|ending|aborted|replacing\.json|committed\.json)"
 )
+_MARKS = ("pending", "publishing", "ending", "aborted")
 _CHECKPOINT = re.compile(r"checkpoint-([0-9]{1,18})-[0-9a-f]{32}\.json")
 _NUMBER = re.compile(r"([0-9]+)")
 _MAX_DOCUMENT_BYTES = 1 << 30
@@ -157,7 +161,7 @@ class Listing:
         Everything in the directory itself, by name.
     sequences : mapping of str to (int, str)
         For each job that has published, the sequence and name of its record.
-    pending, aborted : frozenset of str
+    pending, publishing, ending, aborted : frozenset of str
         Ids of jobs with such a file.
     checkpoints : tuple of str
         Names, newest first.
@@ -166,6 +170,8 @@ class Listing:
     entries: Mapping[str, Entry]
     sequences: Mapping[str, tuple[int, str]]
     pending: frozenset[str]
+    publishing: frozenset[str]
+    ending: frozenset[str]
     aborted: frozenset[str]
     checkpoints: tuple[str, ...]
 
@@ -174,8 +180,7 @@ class Listing:
         """Classify entries; those that are elsewhere or have no meaning are skipped."""
         by_name: dict[str, Entry] = {}
         sequences: dict[str, tuple[int, str]] = {}
-        pending: set[str] = set()
-        aborted: set[str] = set()
+        marks: dict[str, set[str]] = {state: set() for state in _MARKS}
         checkpoints: list[tuple[int, str]] = []
         for entry in entries:
             directory, _, name = entry.path.rpartition("/")
@@ -186,18 +191,17 @@ class Listing:
                 checkpoints.append((int(checkpoint[1]), name))
             elif (record := _RECORD.fullmatch(name)) is not None:
                 job, sequence, state = record.groups()
-                if state == "pending" and sequence is None:
-                    pending.add(job)
-                elif state == "aborted" and sequence is None:
-                    aborted.add(job)
+                if state in marks and sequence is None:
+                    marks[state].add(job)
                 elif state == "committed.json" or (state == "replacing.json" and sequence is None):
                     # Of the two of version 1, "committed" is the later, and the first by name.
                     found = (int(sequence or 0), name)
                     sequences[job] = min(found, sequences.get(job, found))
-        for job in aborted:
+        for job in marks["aborted"]:
             sequences.pop(job, None)  # its files are being deleted
         ordered = tuple(name for _, name in sorted(checkpoints, reverse=True))
-        return cls(by_name, sequences, frozenset(pending), frozenset(aborted), ordered)
+        states = {state: frozenset(jobs) for state, jobs in marks.items()}
+        return cls(by_name, sequences, **states, checkpoints=ordered)
 
     @property
     def number(self) -> int:
@@ -228,7 +232,7 @@ class Listing:
     @property
     def unpublished(self) -> frozenset[str]:
         """Ids of jobs that have begun or given up and have not published."""
-        return (self.pending | self.aborted) - self.sequences.keys()
+        return (self.pending | self.ending | self.aborted) - self.sequences.keys()
 
 
 def _checkpoint_number(name: str) -> int:

@@ -114,9 +114,11 @@ def vacuum_storage(storage: Directory, seconds: float) -> VacuumReport:
     with Claim(storage, uuid.uuid4().hex) as claim:
         entries = storage.list_files()
         log = read_log(storage)
-        dead = _dead_jobs(entries, log, claim.moment, seconds)
-        for job in dead:
-            WriteJob(job, storage, WriteMode.APPEND).abort()
+        dead = {
+            job: files
+            for job, files in _dead_jobs(entries, log, claim.moment, seconds).items()
+            if WriteJob(job, storage, WriteMode.APPEND).end_if_dead(claim.moment)
+        }
         if storage.moves:
             for job in {*log.listing.sequences, *log.listing.aborted}:
                 storage.remove_tree(f"{STAGING_DIRECTORY}/{job}")
@@ -140,14 +142,15 @@ def _dead_jobs(
 ) -> dict[str, list[Entry]]:
     """Jobs that have not ended and were idle for this long, each with its files."""
     # From the same listing as everything else: a job that started since is in the log and active.
-    begun: set[str] = set(Listing.of(entries).pending)
+    listing = Listing.of(entries)
+    begun: set[str] = {*listing.pending, *listing.ending}
     files: dict[str, list[Entry]] = {}
     active: set[str] = set()
     for entry in entries:
         parts = entry.path.split("/")
         name = entry.path.removeprefix(f"{RECORDS_DIRECTORY}/")
-        if name.endswith(".pending") and name.removesuffix(".pending") in begun:
-            job = name.removesuffix(".pending")
+        if name.endswith((".pending", ".publishing")) and name.partition(".")[0] in begun:
+            job = name.partition(".")[0]
         elif entry.path.startswith(f"{STAGING_DIRECTORY}/") and len(parts) > 3:
             job = parts[2]
             begun.add(job)

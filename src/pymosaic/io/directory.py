@@ -173,6 +173,10 @@ class Directory(abc.ABC):
         """Delete those of the files that exist."""
         self.each(self.delete, paths)
 
+    def move(self, source: str, target: str) -> None:
+        """Move a file; raise an OSError if it does not exist."""
+        self._move(source, target)
+
     def move_many(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Move files to their targets."""
         self.each(lambda pair: self._move(*pair), pairs)
