@@ -60,7 +60,16 @@ check: $(installed) docs ## Lint, check formatting and types, build the site, sd
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(bin)/pyright
 	rm -rf dist
 	$(bin)/python -m build --quiet
-	$(bin)/python scripts/check_wheel.py dist/*.whl
+	$(bin)/python scripts/check_distribution.py dist/*.whl
+
+# auditwheel renames the wheel to the oldest C library that it runs on.
+.PHONY: release
+release: $(installed) ## Build the sdist and a manylinux wheel in dist, and try both in clean environments
+	rm -rf dist build/wheel
+	$(bin)/python -m build --quiet --sdist
+	$(bin)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel dist/*.tar.gz
+	PATH="$(CURDIR)/$(bin):$$PATH" $(bin)/auditwheel repair --wheel-dir dist build/wheel/*.whl
+	$(bin)/python scripts/check_distribution.py dist/*
 
 .PHONY: format
 format: $(installed) ## Format the code and sort imports

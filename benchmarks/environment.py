@@ -11,6 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import zstandard
 
+import pymosaic
+
 __all__ = ["machine", "versions"]
 
 _PACKAGES = (
@@ -48,6 +50,9 @@ def versions(*packages: str) -> dict[str, str]:
     """Versions of Python, of the libraries measured (or of those named), and of zstd."""
     found = {"Python": platform.python_version()}
     for package in packages or _PACKAGES:
+        if package == "pymosaic":
+            found[package] = pymosaic.__version__
+            continue
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:

@@ -40,7 +40,7 @@ class _OpenFile(OpenFile):
 
 class _Pymosaic(Peer):
     title = "pymosaic"
-    distribution = "pymosaic"
+    distribution = "pymosaic-format"
     suffix = "mosaic"
     looks_up_names = True
 

@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from pymosaic.limits import Limits
     from pymosaic.report import write_report
 
-    __version__: str
+# The one place that names the version; pyproject.toml takes it from here.
+__version__ = "0.1.0"
 
 __all__ = [
     "BucketMetadata",
@@ -182,10 +183,6 @@ if not TYPE_CHECKING:
         value: object
         if name in _HOMES:
             value = getattr(import_module(_HOMES[name]), name)
-        elif name == "__version__":
-            from importlib.metadata import version
-
-            value = version("pymosaic")
         else:
             raise AttributeError(f"module 'pymosaic' has no attribute {name!r}")
         globals()[name] = value

@@ -72,7 +72,7 @@ def test_without_pylance_a_dataset_is_its_data_files(lance_dataset, tmp_path):
     result = without_pylance("convert", lance_dataset, target)
     assert result.returncode == 0, result.stderr
     assert pymosaic.read_table(target)["n"].to_pylist() == [1, 2, 3]
-    assert "pip install pylance" in result.stderr
+    assert "pip install 'pymosaic-format[lance]'" in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 

@@ -73,7 +73,7 @@ main()
 """
     result = python(code)
     assert result.returncode == 1
-    assert "pip install rich typer" in result.stderr
+    assert "pip install 'pymosaic-format[cli]'" in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 

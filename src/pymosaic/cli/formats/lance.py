@@ -24,7 +24,7 @@ from pymosaic.lance import LanceFile, write_table
 
 __all__ = ["read", "write"]
 
-_ADVICE = "pip install pylance"
+_ADVICE = "pip install 'pymosaic-format[lance]'"
 
 
 class _LanceDatasetReader(TableReader):

@@ -187,7 +187,7 @@ def _open_session(master: str | None, settings: dict[str, str]) -> Any:
             raise
         raise typer.BadParameter(
             f"Spark jobs need {error.name}, which is not installed: "
-            "pip install pandas 'pyspark>=4.0'"
+            "pip install 'pymosaic-format[spark]'"
         ) from None
     return open_session(master, settings)
 

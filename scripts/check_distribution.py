@@ -1,7 +1,7 @@
-"""Check that a wheel holds all it should and works where nothing but it was installed.
+"""Check that wheels hold all they should, and that wheels and sdists work where nothing else is.
 
-Run as ``python scripts/check_wheel.py dist/pymosaic-*.whl``. Its dependencies come from where pip
-finds packages.
+Run as ``python scripts/check_distribution.py dist/*``. Dependencies come from where pip finds
+packages.
 """
 
 from __future__ import annotations
@@ -58,13 +58,14 @@ def check_files(wheel: str) -> int:
     return len(files)
 
 
-def try_it(wheel: str, directory: Path) -> None:
-    """Install the wheel into an environment of its own, then write and read there."""
+def try_it(distribution: str, directory: Path) -> None:
+    """Install a wheel or sdist into an environment of its own, then write and read there."""
     environment = directory / "environment"
     venv.create(environment, symlinks=True, with_pip=False)
     python = environment / "bin" / "python"
     subprocess.run(
-        [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", wheel], check=True
+        [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", distribution],
+        check=True,
     )
     # -I: neither the checkout nor PYTHONPATH.
     subprocess.run([python, "-I", "-c", SMOKE_TEST], check=True, cwd=directory)
@@ -74,17 +75,18 @@ def try_it(wheel: str, directory: Path) -> None:
         capture_output=True,
         text=True,
     )
-    if command.returncode == 0 or "pip install rich typer" not in command.stderr:
+    if command.returncode == 0 or "pip install 'pymosaic-format[cli]'" not in command.stderr:
         sys.exit(f"the command does not say what it needs: {command.stderr}")
 
 
-def main(wheel: str) -> None:
-    """Check what is in the wheel, and that it works."""
-    num_files = check_files(wheel)
-    with tempfile.TemporaryDirectory(prefix="pymosaic-wheel-") as directory:
-        try_it(wheel, Path(directory))
-    print(f"{wheel}: {num_files} files, installs, writes and reads")
+def main(distribution: str) -> None:
+    """Check what is in a wheel or sdist, and that it works."""
+    checked = f"{check_files(distribution)} files, " if distribution.endswith(".whl") else ""
+    with tempfile.TemporaryDirectory(prefix="pymosaic-release-") as directory:
+        try_it(distribution, Path(directory))
+    print(f"{distribution}: {checked}installs, writes and reads")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    for argument in sys.argv[1:]:
+        main(argument)
