@@ -17,7 +17,8 @@ def missing_part(error: ModuleNotFoundError) -> str | None:
     package = (error.name or "").partition(".")[0]
     if package not in ("rich", "typer"):
         return None
-    return f"the command line needs {package}, which is not installed: pip install 'pymosaic-format[cli]'"
+    advice = "pip install 'pymosaic-format[cli]'"
+    return f"the command line needs {package}, which is not installed: {advice}"
 
 
 def main() -> None:
