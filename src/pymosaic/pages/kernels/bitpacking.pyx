@@ -7,16 +7,19 @@ packed where that is smaller than the plain values, else it is plain.
 
 Outputs must start at a multiple of 8 bytes.
 
-In and out: arrays of the caller, who owns all memory. Safety: before a group is unpacked, its
-packed bytes are compared with the size of the chunk and its values with the room that is left; a
-group that is not full is unpacked into a spare one on the stack. Starts and sizes are those of
-chunks that were found inside ``data``.
+In: packed chunks, or values and the widths to pack them to. Out: the other of both. Memory: all
+arrays belong to the caller; a group that is not full is unpacked into a spare one on the stack, and
+nothing is kept. Safety: chunks are compared with the data that they lie in; before a group is
+unpacked, its packed bytes are compared with the size of the chunk and its values with the room that
+is left; before one is packed, its values and the room for it. Widths are compared with the bits of
+the values.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from pymosaic.kernels.primitives cimport corrupt, load_le16, load_le32, load_le64
+from pymosaic.pages.kernels.bounds cimport invalid_data, is_inside
 
 
 cdef extern from "fastlanes.h" nogil:
@@ -26,6 +29,10 @@ cdef extern from "fastlanes.h" nogil:
 
 cdef enum:
     GROUP = 1024
+
+
+cdef inline bint is_width(int bits) noexcept nogil:
+    return bits == 8 or bits == 16 or bits == 32 or bits == 64
 
 
 cdef inline int64_t load_width(const uint8_t* source, int bits) noexcept nogil:
@@ -47,11 +54,15 @@ def unpack_inline(
     cdef uint64_t[GROUP] spare
     cdef const uint8_t* source
     with nogil:
+        if not is_width(bits) or counts.shape[0] > min(starts.shape[0], sizes.shape[0]):
+            corrupt(b"bit-packed values", 0, b"arrays of different lengths")
         # unpack_group reads 128 * width bytes and writes 1,024 values: into ``out`` where the chunk
         # has as many and there is room for them, else into ``spare``, which holds the widest.
         for chunk in range(counts.shape[0]):
             count = counts[chunk]
             size = sizes[chunk]
+            if not is_inside(starts[chunk], size, data.shape[0]):
+                corrupt(b"bit-packed values", chunk, b"a chunk does not lie inside the page")
             if count > GROUP or count < 0:
                 corrupt(b"bit-packed values", chunk, b"a chunk has more than 1,024 values")
             if size < bytes_per_value:
@@ -82,7 +93,14 @@ def unpack_groups(
     cdef uint64_t[GROUP] spare
     cdef const uint8_t* source
     with nogil:
+        if (
+            not is_width(bits) or not 0 <= width <= bits
+            or counts.shape[0] > min(starts.shape[0], sizes.shape[0])
+        ):
+            corrupt(b"bit-packed values", 0, b"arrays of different lengths, or a wrong width")
         for chunk in range(counts.shape[0]):
+            if not is_inside(starts[chunk], sizes[chunk], data.shape[0]):
+                corrupt(b"bit-packed values", chunk, b"a chunk does not lie inside the page")
             if counts[chunk] < 0 or (out.shape[0] - position) // bytes_per_value < counts[chunk]:
                 corrupt(b"bit-packed values", chunk, b"more values than announced")
             groups = counts[chunk] // GROUP
@@ -109,12 +127,22 @@ def unpack_groups(
             position += expected
 
 
+cdef int check_groups(int bits, int64_t size, int64_t num_groups) except -1 nogil:
+    """Raise unless ``size`` bytes are values of these bits, some for each group."""
+    if not is_width(bits):
+        return invalid_data(b"values to pack", 0, b"a wrong width")
+    if num_groups > (size // (bits // 8) + GROUP - 1) // GROUP:
+        return invalid_data(b"values to pack", 0, b"more groups than values for them")
+    return 0
+
+
 def measure_groups(const uint8_t[::1] values, int bits, int64_t[::1] widths):
     """Find the packed width of each group of 1,024 values."""
     cdef int64_t group, bytes_per_value = bits // 8, count, total
     with nogil:
+        check_groups(bits, values.shape[0], widths.shape[0])
         total = values.shape[0] // bytes_per_value
-        # No group goes past ``total``; width_of reads ``count`` values, none if that is negative.
+        # No group goes past ``total``, of which each has a value at least.
         for group in range(widths.shape[0]):
             count = min(<int64_t>GROUP, total - group * GROUP)
             widths[group] = width_of(&values[group * GROUP * bytes_per_value], bits, count)
@@ -127,12 +155,17 @@ def pack_inline(
     cdef int64_t group, bytes_per_value = bits // 8, count, total, position = 0, width
     cdef uint64_t[GROUP] spare
     with nogil:
+        check_groups(bits, values.shape[0], widths.shape[0])
         total = values.shape[0] // bytes_per_value
-        # ``out`` has a width and 128 * width bytes for each group, which is what pack_group writes.
-        # measure_groups found the widths: one above 0 means that the group has values, and
-        # ``count`` of them, at most 1,024, are left in ``values`` and fit in ``spare``.
+        # ``out`` is found to have a width and 128 * width bytes for the group, which is what
+        # pack_group writes. Every group has values: ``count`` of them, at most 1,024, are left in
+        # ``values`` and fit in ``spare``.
         for group in range(widths.shape[0]):
             width = widths[group]
+            if not 0 <= width <= bits:
+                invalid_data(b"values to pack", group, b"a wrong width")
+            if bytes_per_value + 128 * width > out.shape[0] - position:
+                invalid_data(b"values to pack", group, b"there is no room for the group")
             memset(&out[position], 0, bytes_per_value)
             out[position] = <uint8_t>width
             position += bytes_per_value
@@ -152,10 +185,13 @@ def pack_groups(const uint8_t[::1] values, int bits, int width, uint8_t[::1] out
     if width == 0:
         return
     with nogil:
-        total = values.shape[0] // bytes_per_value
+        if not 0 < width <= bits:
+            invalid_data(b"values to pack", 0, b"a wrong width")
         groups = out.shape[0] // (128 * width)
-        # ``groups`` is what ``out`` has room for, and pack_group writes 128 * width bytes. The
-        # caller makes room only for groups that have values, so that ``count`` is 1 to 1,024.
+        check_groups(bits, values.shape[0], groups)
+        total = values.shape[0] // bytes_per_value
+        # ``groups`` is what ``out`` has room for, and pack_group writes 128 * width bytes. Every
+        # group has values, so that ``count`` is 1 to 1,024.
         for group in range(groups):
             count = min(<int64_t>GROUP, total - group * GROUP)
             memset(spare, 0, sizeof(spare))

@@ -1,12 +1,16 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Byte-stream split: all first bytes of a chunk's values, then all second bytes, and so on.
 
-In and out: arrays of the caller, who owns all memory. Safety: nothing is checked in the loops. To
-join, the caller has compared the size of each chunk with its number of values times their width,
-and has made ``out`` as large as all of them; to split, ``out`` is as large as ``values``.
+In: the streams of chunks, or values. Out: the other of both. Memory: all arrays belong to the
+caller; nothing is kept. Safety: nothing is checked in the loops over values. Before them, the
+streams of a chunk are compared with the data and with the room that is left in ``out``; to split,
+``out`` is found to be as large as ``values``.
 """
 
 from libc.stdint cimport int64_t, uint8_t
+
+from pymosaic.kernels.primitives cimport corrupt
+from pymosaic.pages.kernels.bounds cimport invalid_data, is_inside
 
 
 cdef void join4(uint8_t* out, const uint8_t* source, int64_t count) noexcept nogil:
@@ -35,11 +39,17 @@ def join_streams(
     """Put the values of each chunk together; ``width`` bytes of ``counts`` values are there."""
     cdef int64_t chunk, position = 0
     with nogil:
-        # ``position`` is the sum of the chunks before, and ``out`` has the sum of all; the caller
-        # has found at least ``counts * width`` bytes at each start.
+        if starts.shape[0] < counts.shape[0] or (width != 4 and width != 8):
+            corrupt(b"byte streams", 0, b"arrays of different lengths")
+        # ``counts * width`` bytes are compared with what is left in ``out`` and in ``data``.
         for chunk in range(counts.shape[0]):
             if counts[chunk] == 0:
                 continue
+            if (
+                counts[chunk] < 0 or counts[chunk] > (out.shape[0] - position) // width
+                or not is_inside(starts[chunk], counts[chunk] * width, data.shape[0])
+            ):
+                corrupt(b"byte streams", chunk, b"a chunk does not lie inside the page")
             if width == 4:
                 join4(&out[position], &data[starts[chunk]], counts[chunk])
             else:
@@ -51,10 +61,12 @@ def split_streams(
     const uint8_t[::1] values, int width, int64_t chunk_values, uint8_t[::1] out
 ):
     """Take the values of each chunk apart."""
-    cdef int64_t total = values.shape[0] // width, first, count, index
+    cdef int64_t total, first = 0, count, index
     cdef int byte
     with nogil:
-        first = 0
+        if width <= 0 or chunk_values <= 0 or out.shape[0] < values.shape[0]:
+            invalid_data(b"byte streams", 0, b"there is no room for the streams")
+        total = values.shape[0] // width
         while first < total:
             count = min(chunk_values, total - first)
             # byte < width and index < count: both indices are below (first + count) * width, which

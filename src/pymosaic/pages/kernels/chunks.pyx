@@ -1,16 +1,16 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """The chunks of a mini-block page: where their buffers are, and their bytes in one piece.
 
-In and out: arrays of the caller, who owns all memory. Safety: ``locate_buffers`` compares the
-header of a chunk, and each buffer, with the bytes of the chunk. ``gather`` and ``gather_bits`` copy
-ranges that were found so, or that lie between checked offsets, into an ``out`` that the caller made
-as large as their sum.
+In: bytes of a file and where its chunks are, or pieces to write. Out: places of buffers, or bytes.
+Memory: all arrays belong to the caller; nothing is kept. Safety: every range is compared with the
+array that it lies in before it is read or written, whatever the caller has checked before.
 """
 
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from pymosaic.kernels.primitives cimport bit_at, corrupt, load_le16, load_le32, set_bit
+from pymosaic.pages.kernels.bounds cimport invalid_data, is_inside
 
 
 cdef inline int64_t padded(int64_t size) noexcept nogil:
@@ -25,14 +25,24 @@ def locate_buffers(
     """Read the headers of chunks.
 
     Row b of ``starts`` and ``sizes`` takes buffer b of each chunk, levels first. The chunks lie
-    inside ``data``; that their buffers lie inside the chunks is checked here.
+    inside ``data``, and their buffers inside the chunks, or this raises.
     """
     cdef int64_t chunk, position, end, size
     cdef int buffer, num_buffers = num_level_buffers + num_value_buffers
     cdef int64_t header = 2 + 2 * num_level_buffers + (4 if large else 2) * num_value_buffers
     cdef const uint8_t* fields
+    cdef int64_t num_chunks = chunk_starts.shape[0]
     with nogil:
-        for chunk in range(chunk_starts.shape[0]):
+        if (
+            num_level_buffers < 0 or num_value_buffers < 0 or chunk_sizes.shape[0] < num_chunks
+            or num_levels.shape[0] < num_chunks or starts.shape[0] < num_buffers
+            or starts.shape[1] < num_chunks or sizes.shape[0] < num_buffers
+            or sizes.shape[1] < num_chunks
+        ):
+            corrupt(b"chunk", 0, b"arrays of different lengths")
+        for chunk in range(num_chunks):
+            if not is_inside(chunk_starts[chunk], chunk_sizes[chunk], data.shape[0]):
+                corrupt(b"chunk", chunk, b"it does not lie inside the page")
             end = chunk_starts[chunk] + chunk_sizes[chunk]
             if chunk_sizes[chunk] < header:
                 corrupt(b"chunk", chunk, b"it is shorter than its header")
@@ -40,8 +50,9 @@ def locate_buffers(
             num_levels[chunk] = load_le16(fields)
             fields += 2
             position = chunk_starts[chunk] + padded(header)
-            # The chunk has the whole header, which has a field for each buffer. ``starts`` and
-            # ``sizes`` have a row for each buffer, too, and a column for each chunk.
+            # The chunk lies inside ``data`` and has the whole header, which has a field for each
+            # buffer. ``starts`` and ``sizes`` were found to have a row for each buffer, too, and a
+            # column for each chunk.
             for buffer in range(num_buffers):
                 if large and buffer >= num_level_buffers:
                     size = load_le32(fields)
@@ -62,9 +73,16 @@ def gather(
     """Copy the first ``sizes`` bytes from each start, one behind the other."""
     cdef int64_t chunk, position = 0
     with nogil:
-        # Each range lies inside ``data``, and ``out`` has the sum of all sizes; none is negative.
+        if sizes.shape[0] < starts.shape[0]:
+            corrupt(b"chunk", 0, b"arrays of different lengths")
+        # Both ends of each copy are compared with their arrays first.
         for chunk in range(starts.shape[0]):
             if sizes[chunk]:
+                if (
+                    not is_inside(starts[chunk], sizes[chunk], data.shape[0])
+                    or sizes[chunk] > out.shape[0] - position
+                ):
+                    corrupt(b"chunk", chunk, b"a range does not lie inside its data")
                 memcpy(&out[position], &data[starts[chunk]], sizes[chunk])
                 position += sizes[chunk]
 
@@ -77,17 +95,24 @@ def gather_bits(
     cdef int64_t chunk, position = 0, count, index
     cdef const uint8_t* source
     with nogil:
+        if counts.shape[0] < starts.shape[0]:
+            corrupt(b"chunk", 0, b"arrays of different lengths")
         for chunk in range(starts.shape[0]):
             count = counts[chunk]
             if count == 0:
                 continue
+            if (
+                count < 0 or count > 8 * out.shape[0] - position
+                or not is_inside(starts[chunk], (count >> 3) + ((count & 7) != 0), data.shape[0])
+            ):
+                corrupt(b"chunk", chunk, b"bits do not lie inside their data")
             source = &data[starts[chunk]]
             index = 0
             if position % 8 == 0:
                 memcpy(&out[position >> 3], source, count >> 3)
                 index = count & ~<int64_t>7
-            # index < count: the caller has found the bytes for so many bits at each start, and
-            # position + index is below the sum of all counts, for which ``out`` has the bits.
+            # index < count: there are bytes for so many bits at the start, and ``out`` has bits for
+            # ``count`` more than ``position``, both by the comparison above.
             while index < count:
                 if bit_at(source, index):
                     set_bit(&out[0], position + index)
@@ -101,7 +126,16 @@ def scatter(
     """Put pieces of ``sizes`` bytes, which lie one behind the other, at their starts."""
     cdef int64_t piece, position = 0
     with nogil:
+        if starts.shape[0] < sizes.shape[0]:
+            invalid_data(b"pieces of a page", 0, b"arrays of different lengths")
+        # Both ends of each copy are compared with their arrays first. Pieces that overlap would
+        # overwrite each other, but nothing else.
         for piece in range(sizes.shape[0]):
             if sizes[piece]:
+                if (
+                    not is_inside(position, sizes[piece], data.shape[0])
+                    or not is_inside(starts[piece], sizes[piece], out.shape[0])
+                ):
+                    invalid_data(b"pieces of a page", piece, b"a piece does not fit its place")
                 memcpy(&out[starts[piece]], &data[position], sizes[piece])
                 position += sizes[piece]

@@ -1,18 +1,21 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """FSST: strings in which pieces of up to 8 bytes became one byte; byte 255 escapes the next one.
 
-In and out: arrays of the caller, who owns all memory; the tables of ``train`` and ``compress`` are
-freed when these end. Safety of reading: offsets were checked to rise and to end inside the data,
-and a code makes at most 8 bytes, all of which are written at once, so that ``out`` with 8 bytes for
-each byte of the data, and 8 more, is never left. Of training: codes are below 511 in tables of 512,
-and loads of 8 bytes are shortened at the end of a string.
+In: strings, as offsets and bytes, and symbols. Out: the same strings with pieces replaced by codes
+or codes by pieces; or symbols for a sample. Memory: all arrays belong to the caller; the tables of
+``train`` and ``compress`` are freed when these end. Safety: offsets are found to rise and to end
+inside the data. A code makes at most 8 bytes, all of which are written at once, so that ``out`` with
+8 bytes for each byte of the data, and 8 more, is never left. A byte becomes at most two when it is
+compressed, for which there is room. Of training: codes are below 511 in tables of 512, and loads of
+8 bytes are shortened at the end of a string.
 """
 
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, qsort
 from libc.string cimport memcpy, memset
 
-from pymosaic.kernels.primitives cimport corrupt, out_of_memory
+from pymosaic.kernels.primitives cimport corrupt, limit_exceeded, out_of_memory
+from pymosaic.pages.kernels.bounds cimport invalid_data
 
 ctypedef fused Offset:
     int32_t
@@ -29,14 +32,42 @@ cdef enum:
     ROUNDS = 5
 
 
+cdef int check_strings(
+    const Offset[::1] offsets, int64_t size, int64_t num_new_offsets
+) except -1 nogil:
+    """Raise unless offsets rise, end inside the data, and there are as many new ones."""
+    cdef int64_t value
+    cdef bint falls = False
+    if offsets.shape[0] == 0 or num_new_offsets < offsets.shape[0]:
+        return corrupt(b"FSST values", 0, b"arrays of different lengths")
+    for value in range(1, offsets.shape[0]):
+        falls |= offsets[value] < offsets[value - 1]
+    if falls or offsets[0] < 0 or <int64_t>offsets[offsets.shape[0] - 1] > size:
+        return corrupt(b"FSST values", 0, b"offsets do not lie inside their data")
+    return 0
+
+
+cdef int check_symbols(
+    const uint8_t[::1] symbols, const uint8_t[::1] lengths
+) except -1 nogil:
+    """Raise unless each symbol has 8 bytes, of which 1 to 8 count, and none is the escape."""
+    cdef int64_t number
+    if lengths.shape[0] > MAX_SYMBOLS or symbols.shape[0] < 8 * lengths.shape[0]:
+        return corrupt(b"FSST symbols", 0, b"too many, or without their bytes")
+    for number in range(lengths.shape[0]):
+        if not 1 <= lengths[number] <= 8:
+            return corrupt(b"FSST symbols", number, b"a wrong length")
+    return 0
+
+
 def expand(
     const uint8_t[::1] symbols, const uint8_t[::1] lengths, const Offset[::1] offsets,
     const uint8_t[::1] data, Offset[::1] new_offsets, uint8_t[::1] out
 ):
     """Replace codes by their symbols; returns the bytes written.
 
-    ``symbols`` has 8 bytes for each of ``lengths`` (1 to 8). ``offsets`` were checked against
-    ``data``; ``out`` has 8 bytes for each byte of it and 8 more.
+    ``symbols`` has 8 bytes for each of ``lengths`` (1 to 8). ``out`` has 8 bytes for each byte of
+    ``data`` and 8 more.
     """
     cdef int64_t value, count = offsets.shape[0] - 1, position, end, written = 0
     cdef uint8_t code
@@ -44,8 +75,12 @@ def expand(
     cdef uint8_t[256] steps
     memset(table, 0, sizeof(table))
     memset(steps, 0, sizeof(steps))
-    memcpy(table, &symbols[0], min(symbols.shape[0], <Py_ssize_t>sizeof(table)))
-    memcpy(steps, &lengths[0], min(lengths.shape[0], <Py_ssize_t>sizeof(steps)))
+    check_strings(offsets, data.shape[0], new_offsets.shape[0])
+    check_symbols(symbols, lengths)
+    if out.shape[0] < 8 or data.shape[0] > (out.shape[0] - 8) // 8:
+        corrupt(b"FSST values", 0, b"there is no room for the strings")
+    memcpy(table, &symbols[0], 8 * lengths.shape[0])
+    memcpy(steps, &lengths[0], lengths.shape[0])
     with nogil:
         new_offsets[0] = 0
         # Offsets rise and end inside ``data``, so that each of its bytes is read once at most. A
@@ -70,6 +105,10 @@ def expand(
                     position += 1
                     written += 1
             new_offsets[value + 1] = <Offset>written
+        # Offsets of 32 bits may have wrapped, if this is so; they were stored, but not followed.
+        if Offset is int32_t:
+            if written > INT32_MAX:
+                limit_exceeded(b"FSST values", 0, b"more bytes than 32-bit offsets can say")
     return written
 
 
@@ -268,7 +307,14 @@ def train(const uint8_t[::1] sample, const int64_t[::1] ends, uint8_t[::1] symbo
     cdef uint16_t* pairs = <uint16_t*>calloc(CODES * CODES, sizeof(uint16_t))
     cdef Candidate* candidates = <Candidate*>calloc(CANDIDATE_SLOTS, sizeof(Candidate))
     cdef int number, turn
+    cdef int64_t piece, previous = 0
     try:
+        for piece in range(ends.shape[0]):
+            if ends[piece] < previous or ends[piece] > sample.shape[0]:
+                invalid_data(b"FSST sample", piece, b"a string does not lie inside it")
+            previous = ends[piece]
+        if symbols.shape[0] < 8 * MAX_SYMBOLS or lengths.shape[0] < MAX_SYMBOLS:
+            invalid_data(b"FSST symbols", 0, b"there is no room for 255")
         if table == NULL or singles == NULL or pairs == NULL or candidates == NULL:
             out_of_memory()
         with nogil:
@@ -276,7 +322,7 @@ def train(const uint8_t[::1] sample, const int64_t[::1] ends, uint8_t[::1] symbo
             for turn in range(ROUNDS):
                 memset(singles, 0, CODES * sizeof(uint32_t))
                 memset(pairs, 0, CODES * CODES * sizeof(uint16_t))
-                if sample.shape[0]:
+                if sample.shape[0] and ends.shape[0]:
                     count_codes(table, &sample[0], &ends[0], ends.shape[0], singles, pairs)
                 improve(table, singles, pairs, candidates)
             # add_symbol stops at 255 symbols, for which both outputs have room.
@@ -306,12 +352,22 @@ def compress(
     if table == NULL:
         out_of_memory()
     try:
+        check_strings(offsets, data.shape[0], new_offsets.shape[0])
+        check_symbols(symbols, lengths)
+        if data.shape[0] > out.shape[0] // 2:
+            invalid_data(b"FSST values", 0, b"there is no room for the strings")
         with nogil:
             clear_table(table)
+            # A symbol keeps its number only if each one before it found a place. Its value is cut to
+            # its length, so that one or two bytes are an index of their table.
             for number in range(lengths.shape[0]):
                 memcpy(&value, &symbols[8 * number], 8)
-                add_symbol(table, value, lengths[number])
+                if not add_symbol(table, value & mask_of(lengths[number]), lengths[number]):
+                    invalid_data(b"FSST symbols", number, b"two in one place")
             new_offsets[0] = 0
+            # Offsets rise and end inside ``data``: each of its bytes is read once. Loads stop at
+            # ``end``, and a match is not longer than what is left. A byte adds at most two to
+            # ``written``, and ``out`` has two for each byte of the data.
             for value_number in range(count):
                 position = offsets[value_number]
                 end = offsets[value_number + 1]
@@ -328,6 +384,9 @@ def compress(
                         written += 2
                         position += 1
                 new_offsets[value_number + 1] = <Offset>written
+            if Offset is int32_t:
+                if written > INT32_MAX:
+                    limit_exceeded(b"FSST values", 0, b"more bytes than 32-bit offsets can say")
         return written
     finally:
         free(table)

@@ -5,21 +5,28 @@ Layers are given from the outermost to the innermost, which holds the values. A 
 names the layer at which an item ends (null, or for lists empty); a repetition level names the layer
 at which it starts. Bitmaps are Arrow's: least significant bit first, set where valid.
 
-In and out: arrays of the caller, who owns all memory; ``assemble`` frees what it allocates. Safety
-of reading: counters rise by at most one per level, every bitmap has room for as many entries as
-there are levels, and every list of offsets for one more. Levels are compared with the highest that
-a layer has: while they are read, or, in the loops without branches, at their end, where a level is
-not used as an index.
+In: levels of a page, or the layers of an Arrow array to write. Out: the other of both. Memory: all
+arrays belong to the caller; ``assemble`` frees what it allocates. Safety of reading: counters rise
+by at most one per level, and before the loops every bitmap is found to have room for as many
+entries as there are levels, and every list of offsets for one more. Levels are compared with the
+highest that a layer has: while they are read, or, in the loops without branches, at their end,
+where a level is not used as an index. Safety of writing: a slot is compared with the offsets and
+the bitmap of its layer before it is looked up, and the items of a list with the room that is left.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
+from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t, uint16_t
 from libc.stdlib cimport calloc, free
 
-from pymosaic.kernels.primitives cimport bit_at, corrupt, out_of_memory, set_bit
+from pymosaic.kernels.primitives cimport bit_at, corrupt, limit_exceeded, out_of_memory, set_bit
+from pymosaic.pages.kernels.bounds cimport invalid_data, is_inside
 
 ctypedef fused Offset:
     int32_t
     int64_t
+
+
+cdef inline bint has_bits(int64_t count, int64_t num_bytes) noexcept nogil:
+    return count <= 8 * num_bytes
 
 
 def levels_to_validity(
@@ -34,11 +41,13 @@ def levels_to_validity(
     cdef int bit
     cdef unsigned int bits
     with nogil:
+        if not has_bits(count, bitmap.shape[0]):
+            corrupt(b"definition levels", 0, b"more levels than announced")
         for index in range(count):
             highest = max(highest, definition[index])
         if highest > max_def:
             corrupt(b"definition levels", 0, b"a level that no layer has")
-        # 8 * byte + 7 < count, and ``bitmap`` has a bit for each level.
+        # 8 * byte + 7 < count, and ``bitmap`` was found to have a bit for each level.
         for byte in range(count >> 3):
             bits = 0
             for bit in range(8):
@@ -71,6 +80,14 @@ def assemble_lists(
     cdef bint has_def = definition.shape[0] > 0
     cdef bint mark_lists = list_validity.shape[0] > 0, mark_items = item_validity.shape[0] > 0
     with nogil:
+        if (
+            (has_def and definition.shape[0] < num_items) or offsets.shape[0] <= num_items
+            or (mark_lists and not has_bits(num_items, list_validity.shape[0]))
+            or (mark_items and not has_bits(num_items, item_validity.shape[0]))
+        ):
+            corrupt(b"repetition levels", 0, b"more levels than announced")
+        if num_items > INT32_MAX:
+            limit_exceeded(b"repetition levels", 0, b"more items than 32-bit offsets can say")
         # ``definition`` is as long as ``rep``, or empty. Neither ``lists`` nor ``items`` is above
         # ``index``: they rise by 0 or 1, whatever a level is. So bitmaps of num_items bits have
         # room for both, and ``offsets`` with one entry more also for the last one, behind the loop.
@@ -145,6 +162,19 @@ def assemble(
     if states == NULL:
         out_of_memory()
     try:
+        if (
+            num_layers == 0 or is_list[num_layers - 1] or (has_def and definition.shape[0] < num_items)
+            or is_null.shape[0] < highest_def or validity.shape[0] < num_layers
+            or not has_bits(num_items, validity.shape[1]) or offsets.shape[0] < num_layers
+            or offsets.shape[1] <= num_items or counts.shape[0] < num_layers
+            or nulls.shape[0] < num_layers
+        ):
+            corrupt(b"repetition levels", 0, b"more levels than announced")
+        if num_items > INT32_MAX:
+            limit_exceeded(b"repetition levels", 0, b"more items than 32-bit offsets can say")
+        for level in range(highest_rep):
+            if not 0 <= start_of_rep[level] <= num_layers:
+                corrupt(b"repetition levels", level, b"a level that no layer has")
         for layer in range(num_layers):
             states[layer].is_list = is_list[layer]
             states[layer].validity = &validity[layer, 0]
@@ -152,7 +182,7 @@ def assemble(
         with nogil:
             # ``definition`` is as long as ``rep``, or empty. Both levels are compared with the
             # sizes of the tables that they are looked up in (``is_null`` is as long as
-            # ``end_of_def``).
+            # ``end_of_def``), and layers to start at are 0 to num_layers.
             for item in range(num_items):
                 if rep[item] >= highest_rep:
                     corrupt(b"repetition levels", item, b"a level that no layer has")
@@ -209,13 +239,34 @@ def mark_nulls(
     int64_t first_bit, int level
 ):
     """Give items whose slot is null a level, unless a layer around them has given one."""
-    cdef int64_t item, bit
+    cdef int64_t item, bit, num_bits = 8 * validity.shape[0]
     with nogil:
+        if slots.shape[0] < definition.shape[0] or not 0 <= first_bit <= num_bits:
+            invalid_data(b"validity", 0, b"arrays of different lengths")
+        # There is a slot for each level. A slot is compared with the bits behind ``first_bit``
+        # before its own is looked at.
         for item in range(definition.shape[0]):
             if definition[item] == 0 and slots[item] >= 0:
+                if slots[item] >= num_bits - first_bit:
+                    invalid_data(b"validity", item, b"a slot without a bit")
                 bit = first_bit + slots[item]
                 if not bit_at(&validity[0], bit):
                     definition[item] = <uint16_t>level
+
+
+cdef inline int check_slots(
+    int64_t num_items, int64_t num_levels, int64_t num_offsets, bint has_nulls, int64_t num_bits,
+    int64_t first_bit
+) except -1 nogil:
+    """Raise unless there are levels for all items, and a bit for every list that has offsets.
+
+    A slot that is below the number of lists then is one of both.
+    """
+    if num_levels < num_items:
+        return invalid_data(b"lists", 0, b"arrays of different lengths")
+    if has_nulls and not is_inside(first_bit, max(num_offsets - 1, 0), num_bits):
+        return invalid_data(b"lists", 0, b"a list without a bit")
+    return 0
 
 
 def count_expanded(
@@ -223,18 +274,29 @@ def count_expanded(
     const uint8_t[::1] validity, int64_t first_bit
 ):
     """Items after the lists in ``slots`` are expanded; null and empty ones stay one item."""
-    cdef int64_t item, slot, total = 0
+    cdef int64_t item, slot, length, total = 0
     cdef bint has_nulls = validity.shape[0] > 0
     with nogil:
+        check_slots(slots.shape[0], definition.shape[0], offsets.shape[0], has_nulls,
+                    8 * validity.shape[0], first_bit)
+        # A slot is compared with the number of lists, which have a bit each if there are nulls,
+        # and two offsets, of which the second is not below the first.
         for item in range(slots.shape[0]):
             slot = slots[item]
+            if slot >= offsets.shape[0] - 1:
+                invalid_data(b"lists", item, b"a slot without offsets")
             if (
                 slot < 0 or definition[item] != 0
                 or (has_nulls and not bit_at(&validity[0], first_bit + slot))
             ):
                 total += 1
             else:
-                total += max(<int64_t>1, <int64_t>offsets[slot + 1] - <int64_t>offsets[slot])
+                if offsets[slot] < 0 or offsets[slot + 1] < offsets[slot]:
+                    invalid_data(b"lists", item, b"offsets go down")
+                length = max(<int64_t>1, <int64_t>offsets[slot + 1] - <int64_t>offsets[slot])
+                if length > INT64_MAX - total:
+                    invalid_data(b"lists", item, b"more items than can be counted")
+                total += length
     return total
 
 
@@ -249,8 +311,18 @@ def expand_lists(
     cdef bint has_nulls = validity.shape[0] > 0
     cdef uint16_t level
     with nogil:
+        check_slots(slots.shape[0], min(definition.shape[0], rep.shape[0]), offsets.shape[0],
+                    has_nulls, 8 * validity.shape[0], first_bit)
+        if min(new_def.shape[0], new_slots.shape[0]) < new_rep.shape[0]:
+            invalid_data(b"lists", 0, b"arrays of different lengths")
+        # Slots as in count_expanded. What an item becomes, one item or those of its list, is
+        # compared with the room behind ``position`` in ``new_rep``; the others have as much.
         for item in range(slots.shape[0]):
             slot = slots[item]
+            if slot >= offsets.shape[0] - 1:
+                invalid_data(b"lists", item, b"a slot without offsets")
+            if position >= new_rep.shape[0]:
+                invalid_data(b"lists", item, b"there is no room for the items")
             level = definition[item]
             new_rep[position] = rep[item]
             first = end = 0
@@ -260,6 +332,10 @@ def expand_lists(
                 else:
                     first = offsets[slot]
                     end = offsets[slot + 1]
+                    if first < 0 or end < first:
+                        invalid_data(b"lists", item, b"offsets go down")
+                    if end - first > new_rep.shape[0] - position:
+                        invalid_data(b"lists", item, b"there is no room for the items")
                     if end == first:
                         level = <uint16_t>empty_level
             if end == first:

@@ -1,16 +1,19 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Runs: values of fixed width, and a byte for the length of each.
 
-In and out: arrays of the caller, who owns all memory. Safety: the count of a chunk is compared with
-the room that is left, and runs are cut to the count, so that no run leaves ``out``. The caller has
-found values and lengths for as many runs as a chunk has. Runs are counted before they are written,
-by the same rule, so that the caller makes exactly the room that they take.
+In: values and lengths of runs, or values in which to find them. Out: the other of both. Memory: all
+arrays belong to the caller; nothing is kept. Safety: the count of a chunk is compared with the room
+that is left, and runs are cut to the count, so that no run leaves ``out``; the runs of a chunk are
+compared with the values and lengths that are there. Runs are counted before they are written, by
+the same rule, so that the caller makes exactly the room that they take; that it is there is checked
+for each.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
 from pymosaic.kernels.primitives cimport corrupt
+from pymosaic.pages.kernels.bounds cimport invalid_data, is_inside
 
 ctypedef fused Word:
     uint16_t
@@ -53,19 +56,28 @@ def expand_runs(
 ):
     """Expand the runs of each chunk to ``counts`` values.
 
-    Values and lengths are there for ``num_runs`` runs. Runs past the count are cut, since older
-    writers let the last ones overrun; runs that fall short of it are an error. ``out`` starts at a
-    multiple of the width.
+    Runs past the count are cut, since older writers let the last ones overrun; runs that fall short
+    of it are an error. ``out`` starts at a multiple of the width.
     """
     cdef int64_t chunk, run, length, left, position = 0
     cdef const uint8_t* value
     with nogil:
+        if width <= 0 or counts.shape[0] > min(
+            min(value_starts.shape[0], length_starts.shape[0]), num_runs.shape[0]
+        ):
+            corrupt(b"runs", 0, b"arrays of different lengths")
         for chunk in range(counts.shape[0]):
             left = counts[chunk]
+            if (
+                not is_inside(length_starts[chunk], num_runs[chunk], lengths.shape[0])
+                or not is_inside(value_starts[chunk], 0, values.shape[0])
+                or num_runs[chunk] > (values.shape[0] - value_starts[chunk]) // width
+            ):
+                corrupt(b"runs", chunk, b"they do not lie inside the page")
             if left < 0 or left > (out.shape[0] - position) // width:
                 corrupt(b"runs", chunk, b"more values than announced")
             # ``left`` values fit behind ``position``, and runs are cut to what is left of them.
-            # run < num_runs: the caller has found that many lengths and values.
+            # run < num_runs: that many lengths and values are there, by the comparison above.
             for run in range(num_runs[chunk]):
                 if left == 0:
                     break
@@ -80,10 +92,19 @@ def expand_runs(
                 corrupt(b"runs", chunk, b"they end before the values do")
 
 
+cdef int check_widths(int64_t width, int64_t chunk_values) except -1 nogil:
+    """Raise unless one can divide by both."""
+    if width <= 0 or chunk_values <= 0:
+        return invalid_data(b"runs", 0, b"values or chunks without a size")
+    return 0
+
+
 def count_runs(const uint8_t[::1] values, int64_t width, int64_t chunk_values):
     """Runs of at most 255 values, where every ``chunk_values`` values begin a new one."""
-    cdef int64_t total = values.shape[0] // width, index, length = 0, runs = 0
+    cdef int64_t total, index, length = 0, runs = 0
     with nogil:
+        check_widths(width, chunk_values)
+        total = values.shape[0] // width
         # (index + 1) * width is at most the size of ``values``. Value index - 1 is not looked at
         # where index is 0, since length is 0 there and nowhere else.
         for index in range(total):
@@ -102,18 +123,24 @@ def find_runs(
     uint8_t[::1] run_lengths, int64_t[::1] runs_per_chunk
 ):
     """Write the runs that :func:`count_runs` counted."""
-    cdef int64_t total = values.shape[0] // width, index, length = 0, run = -1
+    cdef int64_t total, index, length = 0, run = -1
     with nogil:
-        # Reads as in count_runs, whose condition this repeats: ``run`` stays below the number that
-        # it returned, for which the outputs have room. The first value begins a run, so that
-        # ``run`` is not negative where it is an index. ``runs_per_chunk`` has an entry for every
-        # ``chunk_values`` values, the last ones included.
+        check_widths(width, chunk_values)
+        total = values.shape[0] // width
+        # Reads as in count_runs, whose condition this repeats. The room for a run is compared where
+        # it begins. The first value begins a run, so that ``run`` is not negative where it is an
+        # index.
         for index in range(total):
             if (
                 length == 0 or length == LONGEST_RUN or index % chunk_values == 0
                 or memcmp(&values[index * width], &values[(index - 1) * width], width) != 0
             ):
                 run += 1
+                if (
+                    run >= run_lengths.shape[0] or run >= run_values.shape[0] // width
+                    or index // chunk_values >= runs_per_chunk.shape[0]
+                ):
+                    invalid_data(b"runs", run, b"there is no room for the run")
                 memcpy(&run_values[run * width], &values[index * width], width)
                 runs_per_chunk[index // chunk_values] += 1
                 length = 0

@@ -1,15 +1,18 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Values of variable width in chunks: offsets from the chunk's start, then bytes.
 
-In and out: arrays of the caller, who owns all memory. Safety of reading: ``measure_values``
-compares the first and the last offset of a chunk with its size, and ``join_values`` refuses offsets
-that go down: all others lie between those two, and the bytes of a chunk are copied at once.
+In: bytes of a file and where its chunks are, or offsets and values to write. Out: the same in the
+other form. Memory: all arrays belong to the caller; nothing is kept. Safety: the offsets of a chunk
+are compared with its size, and offsets that go down are refused; so all others lie between the
+first and the last, and the bytes of a chunk are copied at once. Chunks are compared with the array
+that they lie in, and outputs with what is written to them.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
-from pymosaic.kernels.primitives cimport corrupt
+from pymosaic.kernels.primitives cimport corrupt, limit_exceeded
+from pymosaic.pages.kernels.bounds cimport invalid_data, is_inside
 
 ctypedef fused Offset:
     int32_t
@@ -37,8 +40,15 @@ def measure_values(
     cdef int64_t chunk, count, total = 0, first, last
     cdef const uint8_t* source
     with nogil:
+        if (
+            starts.shape[0] < counts.shape[0] or sizes.shape[0] < counts.shape[0]
+            or (width != 4 and width != 8)
+        ):
+            corrupt(b"strings", 0, b"arrays of different lengths")
         for chunk in range(counts.shape[0]):
             count = counts[chunk]
+            if not is_inside(starts[chunk], sizes[chunk], data.shape[0]):
+                corrupt(b"strings", chunk, b"a chunk does not lie inside the page")
             if count < 0 or sizes[chunk] // width <= count:
                 corrupt(b"strings", chunk, b"a chunk is too short for its offsets")
             # The chunk lies inside ``data``, and its size was found to hold offsets 0 to count.
@@ -59,13 +69,27 @@ def join_values(
     cdef int64_t chunk, index, count, position = 0, value = 0, first, offset, previous
     cdef const uint8_t* source
     with nogil:
+        if (
+            starts.shape[0] < counts.shape[0] or offsets.shape[0] == 0
+            or (width != 4 and width != 8)
+        ):
+            corrupt(b"strings", 0, b"arrays of different lengths")
+        if Offset is int32_t:
+            if out.shape[0] > INT32_MAX:
+                limit_exceeded(b"strings", 0, b"more bytes than 32-bit offsets can say")
         offsets[0] = 0
         for chunk in range(counts.shape[0]):
             count = counts[chunk]
+            if count < 0 or count >= offsets.shape[0] - value:
+                corrupt(b"strings", chunk, b"more values than announced")
+            if not is_inside(starts[chunk], (count + 1) * width, data.shape[0]):
+                corrupt(b"strings", chunk, b"a chunk is too short for its offsets")
             source = &data[starts[chunk]]
             first = previous = load_offset(source, 0, width)
-            # measure_values has found count + 1 offsets here. ``offsets`` has one for each value of
-            # all chunks, and one more. Only the first and last of a chunk are used as positions.
+            if first < 0:
+                corrupt(b"strings", chunk, b"offsets do not lie inside their chunk")
+            # ``data`` has count + 1 offsets here, and ``offsets`` room for them behind ``value``.
+            # Only the first and last of a chunk are used as positions.
             for index in range(1, count + 1):
                 offset = load_offset(source, index, width)
                 if offset < previous:
@@ -73,7 +97,12 @@ def join_values(
                 previous = offset
                 value += 1
                 offsets[value] = <Offset>(position + offset - first)
-            # Both were compared with the size of the chunk; ``out`` has the sum of these ranges.
+            # Offsets do not go down from a first one of 0 or more, so that the last is the largest.
+            if (
+                previous > data.shape[0] - starts[chunk]
+                or previous - first > out.shape[0] - position
+            ):
+                corrupt(b"strings", chunk, b"offsets do not lie inside their chunk")
             if previous > first:
                 memcpy(&out[position], source + first, previous - first)
             position += previous - first
@@ -102,10 +131,28 @@ def split_values(
     cdef uint32_t narrow
     cdef uint8_t* target
     with nogil:
+        if (
+            starts.shape[0] < counts.shape[0] or sizes.shape[0] < counts.shape[0]
+            or (width != 4 and width != 8)
+        ):
+            invalid_data(b"strings", 0, b"arrays of different lengths")
         for chunk in range(counts.shape[0]):
             count = counts[chunk]
-            target = &out[starts[chunk]]
+            if count < 0 or count >= offsets.shape[0] - first:
+                invalid_data(b"strings", chunk, b"more values than offsets")
             base = (count + 1) * width
+            size = <int64_t>offsets[first + count] - <int64_t>offsets[first]
+            if not is_inside(offsets[first], size, values.shape[0]):
+                invalid_data(b"strings", chunk, b"offsets do not lie inside their data")
+            if (
+                not is_inside(starts[chunk], sizes[chunk], out.shape[0])
+                or base > sizes[chunk] or size > sizes[chunk] - base
+            ):
+                invalid_data(b"strings", chunk, b"a chunk does not fit its place")
+            target = &out[starts[chunk]]
+            # The place of the chunk, found inside ``out``, has room for count + 1 offsets, the
+            # bytes behind them and the padding, and ``offsets`` has count + 1 from ``first`` on.
+            # Offsets within a chunk are written, but not followed.
             for index in range(count + 1):
                 offset = base + offsets[first + index] - offsets[first]
                 if width == 4:
@@ -113,7 +160,6 @@ def split_values(
                     memcpy(target + 4 * index, &narrow, 4)
                 else:
                     memcpy(target + 8 * index, &offset, 8)
-            size = offsets[first + count] - offsets[first]
             if size:
                 memcpy(target + base, &values[offsets[first]], size)
             if sizes[chunk] > base + size:
