@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
+from pymosaic.errors import LimitExceededError
 from pymosaic.io import Source
 from pymosaic.lance import LanceFile, write_table
 
@@ -183,6 +184,14 @@ def test_take_reads_only_the_blobs_of_its_rows() -> None:
     assert file.take([3, 40])["b"].to_pylist() == [blobs[3], blobs[40]]
     assert [length for _, length in source.reads if length >= 5000] == [5000, 5000]
     assert source.num_bytes < 12_000
+
+
+def test_rows_of_more_strings_than_32_bit_offsets_address_are_refused() -> None:
+    table = pa.table({"s": ["x" * 12_000, "y"]})
+    file = LanceFile(written(table, encodings={"s": "mini-block+plain"}))
+    with pytest.raises(LimitExceededError, match="2160000000 bytes, more than 32-bit offsets"):
+        file.take([0] * 180_000)
+    assert file.take([0] * 3 + [1]).equals(table.take([0] * 3 + [1]))
 
 
 def test_rows_that_lie_across_chunks_are_taken_whole() -> None:

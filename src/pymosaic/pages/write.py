@@ -173,6 +173,11 @@ class _PageWriter:
         width = block.offsets.dtype
         if len(compressed.data) >= len(block.data) and self._choice.layout is None:
             return encoding, block
+        if len(compressed.data) > np.iinfo(width).max:
+            raise UnsupportedFeatureError(
+                f"column {self._column!r}: a page of strings does not get smaller and is larger "
+                "than 2 GiB; make page_bytes smaller"
+            )
         return (
             self._compressor.describe(encoding),
             VariableBlock(compressed.offsets.astype(width), compressed.data),

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pymosaic.errors import CorruptFileError
+from pymosaic.errors import CorruptFileError, LimitExceededError
 from pymosaic.pages.blocks import (
     Block,
     Bytes,
@@ -156,9 +156,17 @@ def _pick(items: Items, rows: Integers, decoder: TreeDecoder) -> Items:
     else:
         starts = block.offsets[rows].astype(np.int64)
         sizes = block.offsets[rows + 1] - starts
+        ends = np.cumsum(sizes)
+        # Rows may repeat, so that they may be more than the page has.
+        total = int(ends[-1])
+        if total > np.iinfo(block.offsets.dtype).max:
+            raise LimitExceededError(
+                f"the rows have {total} bytes, more than 32-bit offsets can address: take fewer",
+                structure="page",
+            )
         offsets = np.zeros(len(rows) + 1, block.offsets.dtype)
-        np.cumsum(sizes, out=offsets[1:])
-        data = decoder.memory.bytes(int(sizes.sum()))
+        offsets[1:] = ends
+        data = decoder.memory.bytes(total)
         gather(block.data, starts, sizes, data)
         values = VariableBlock(offsets, data)
     if definition is not None:
