@@ -17,6 +17,9 @@ sources := $(wildcard $(foreach folder,$(kernels),$(addprefix $(folder)/*.,pyx p
 # The stamp carries the kind of build, so that changing the kind rebuilds.
 kind := $(if $(PYMOSAIC_DEBUG),debug,release)
 installed := .venv/installed-$(kind)
+# The second environment: the oldest supported versions, and PyPaimon, which needs them.
+paimon := .venv-paimon/bin
+paimon_installed := .venv-paimon/installed
 
 .PHONY: help
 help: ## List the targets
@@ -34,6 +37,16 @@ demo: $(installed) ## A wide table through Spark, Polars and DuckDB, compared wi
 test: $(installed) ## Run all tests (PYTEST_ARGS="-x tests/file" for some)
 	@scripts/ensure-system java chromium
 	$(bin)/python -m pytest $(PYTEST_ARGS)
+	$(if $(filter command line environment,$(origin PYTEST_ARGS)),,@$(MAKE) --no-print-directory test-paimon)
+
+# What may depend on the versions of pyarrow, numpy and pandas; the rest runs in .venv only. Left out
+# of datasets: what kills processes and simulates interleavings, which depends on no version.
+oldest_tests := $(addprefix tests/,test_*.py format arrow kernels io filters file conformance)
+oldest_tests += $(filter-out %/test_kill.py %/test_interleavings.py %/test_committed_states.py,$(wildcard tests/datasets/test_*.py))
+
+.PHONY: test-paimon
+test-paimon: $(paimon_installed) ## Test Paimon tables, and files and datasets with the oldest versions, in .venv-paimon
+	$(paimon)/python -m pytest $(or $(PAIMON_ARGS),-n auto --dist loadgroup tests/paimon $(oldest_tests))
 
 .PHONY: bench
 bench: $(installed) ## Compare with other formats (BENCH_ARGS="--quick" or "--help" for more)
@@ -120,7 +133,7 @@ build/fuzz/coverage.so: tests/fuzz/coverage.c
 
 .PHONY: clean
 clean: ## Remove .venv, caches and everything built
-	rm -rf .venv build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-paimon build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -rf src/*.egg-info $(addsuffix /*.so,$(kernels))
 	find src tests benchmarks examples scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -134,4 +147,16 @@ clean: ## Remove .venv, caches and everything built
 $(installed): .venv/tools setup.py $(sources)
 	@rm -f .venv/installed-*
 	$(bin)/python -m pip install --quiet --no-build-isolation --editable .
+	@touch $@
+
+.venv-paimon/tools: pyproject.toml
+	$(PYTHON) -m venv .venv-paimon
+	$(paimon)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(paimon)/python -m pip install --quiet --group paimon
+	@touch $@
+
+# The editable installation of .venv, so that kernels are compiled once: they know Arrow's C data
+# interface and no version of pyarrow.
+$(paimon_installed): .venv-paimon/tools $(installed)
+	cp -R .venv/lib/python*/site-packages/*pymosaic* .venv-paimon/lib/python*/site-packages
 	@touch $@

@@ -1,8 +1,17 @@
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
 import pytest
 from tests.spark.examples import MODULES
 
 # Their examples need a Spark session: tests/spark/test_examples.py runs them.
 collect_ignore = [f"src/{name.replace('.', '/')}.py" for name in MODULES]
+
+# PyPaimon needs older versions of others, so Paimon tables are tested in an environment of their
+# own (`make test-paimon`). There the tests are never left out, whatever is missing.
+if find_spec("pypaimon") is None and Path(sys.prefix).name != ".venv-paimon":
+    collect_ignore += ["tests/paimon", "src/pymosaic/paimon"]
 
 
 @pytest.fixture(autouse=True)

@@ -130,4 +130,6 @@ def test_a_dataset_takes_the_arguments_of_pyarrow_in_their_order() -> None:
     for name in ASK:
         theirs = list(inspect.signature(getattr(pads.Dataset, name)).parameters)
         ours = list(inspect.signature(getattr(ArrowDataset, name)).parameters)
+        if "cache_metadata" not in theirs:  # pyarrow 19
+            ours.remove("cache_metadata")
         assert ours == [*theirs, "filters"], name

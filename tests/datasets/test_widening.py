@@ -177,7 +177,7 @@ def kinds() -> Iterator[tuple[str, pa.Array, pa.Array]]:
             0xFFC02000,
         ),
     )
-    yield same([1.5, None, -2.0], pa.float16(), pa.float32())
+    yield same([np.float16(1.5), None, np.float16(-2.0)], pa.float16(), pa.float32())
     yield same(
         [datetime.date(1, 1, 1), datetime.date(1969, 12, 31), None, datetime.date(9999, 12, 31)],
         pa.date64(),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import pymosaic
+import pymosaic.paimon
 import pymosaic.spark
 from pymosaic.spark import jobs
 
@@ -22,8 +23,10 @@ def test_every_public_name_is_in_the_api_page() -> None:
     assert listed == set(pymosaic.__all__) - {"__version__"}
 
 
-@pytest.mark.parametrize("module", [pymosaic.spark, jobs], ids=lambda module: module.__name__)
-def test_every_public_name_of_spark_is_in_the_api_page(module) -> None:
+@pytest.mark.parametrize(
+    "module", [pymosaic.paimon, pymosaic.spark, jobs], ids=lambda module: module.__name__
+)
+def test_every_public_name_of_a_package_is_in_the_api_page(module) -> None:
     listed = {name.rpartition(".")[2] for name in NAMES if name.startswith(module.__name__)}
     assert set(module.__all__) <= listed
 

@@ -15,7 +15,7 @@ from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.column_union import differing
 
-__all__ = ["FileColumns", "WantedColumns"]
+__all__ = ["FileColumns", "WantedColumns", "relabelled"]
 
 
 class WantedColumns:
@@ -156,11 +156,7 @@ class FileColumns:
         sources, null_types = self._sources_and_nulls
         for arrow_type in null_types:
             batch = batch.append_column("", pa.nulls(batch.num_rows, arrow_type))
-        batch = batch.select(sources)
-        # Names and nullability come from the schema, which is exported with the arrays.
-        structure = np.zeros(_ARROW_ARRAY_WORDS, np.int64)
-        batch._export_to_c(structure.ctypes.data)
-        return pa.RecordBatch._import_from_c(structure.ctypes.data, self._schema)
+        return relabelled(batch.select(sources), self._schema)
 
 
 # The widest null is a decimal, plus its validity bit.
@@ -168,6 +164,16 @@ _NULL_WIDTH = 17
 
 # struct ArrowArray of the Arrow C data interface: ten fields of eight bytes.
 _ARROW_ARRAY_WORDS = 10
+
+
+def relabelled(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The same columns under the names and nullability of a schema of the same types.
+
+    The schema is exported with the arrays, so that there is no Python object per column.
+    """
+    structure = np.zeros(_ARROW_ARRAY_WORDS, np.int64)
+    batch._export_to_c(structure.ctypes.data)
+    return pa.RecordBatch._import_from_c(structure.ctypes.data, schema)
 
 
 def _cast(column: pa.Array, field: pa.Field, path: str) -> pa.Array:

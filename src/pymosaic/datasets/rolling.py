@@ -271,7 +271,8 @@ class PartitionedWriter:
 def _size(batch: pa.RecordBatch) -> int:
     try:
         return int(batch.nbytes)
-    except pa.ArrowNotImplementedError:  # types whose slices Arrow cannot measure
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        # Types whose slices Arrow cannot measure; pyarrow 19 calls that a type error.
         return int(batch.get_total_buffer_size())
 
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pymosaic.datasets.dataset import Dataset, dataset
+from pymosaic.datasets.arrow_dataset import ArrowDataset
+from pymosaic.datasets.dataset import dataset
 from pymosaic.datasets.discovery import DatasetSource
 from pymosaic.filters.conditions import UNKNOWN, AllOf, AnyOf, Condition, compare, to_filter
 from pymosaic.filters.literals import is_null
@@ -38,12 +39,12 @@ _CLOSED = {
 }
 
 
-def scan_polars(source: DatasetSource | Dataset, **options: Any) -> pl.LazyFrame:
+def scan_polars(source: DatasetSource | ArrowDataset, **options: Any) -> pl.LazyFrame:
     """Query Mosaic files with Polars, reading only what the query needs.
 
     Parameters
     ----------
-    source : str, path-like, list of those, or Dataset
+    source : str, path-like, list of those, Dataset or PaimonDataset
         As for :func:`pymosaic.dataset`.
     **options
         Those of :func:`pymosaic.dataset`.
@@ -63,7 +64,7 @@ def scan_polars(source: DatasetSource | Dataset, **options: Any) -> pl.LazyFrame
     import polars as pl
     from polars.io.plugins import register_io_source
 
-    opened = source if isinstance(source, Dataset) else dataset(source, **options)
+    opened = source if isinstance(source, ArrowDataset) else dataset(source, **options)
 
     def read(
         with_columns: list[str] | None,

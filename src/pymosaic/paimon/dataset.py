@@ -1,0 +1,204 @@
+"""Paimon tables as datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from numbers import Integral
+from typing import Any
+
+import pyarrow as pa
+
+from pymosaic.datasets.arrow_dataset import ArrowDataset
+from pymosaic.errors import InvalidOptionError
+from pymosaic.file.projection import resolve_columns
+from pymosaic.filters.row_filter import Filter
+from pymosaic.filters.tuples import parse_filters
+from pymosaic.keywords import checked_keywords
+from pymosaic.limits import Limits
+from pymosaic.paimon.row_ranges import MergedRows, Rows, plan_rows
+from pymosaic.paimon.scan import PaimonScan
+from pymosaic.paimon.table import PaimonTable, open_table
+from pymosaic.paimon.task import PaimonTask
+
+__all__ = ["PaimonDataset", "dataset"]
+
+
+class PaimonDataset(ArrowDataset):
+    """A snapshot of a Paimon table; made by :func:`pymosaic.paimon.dataset`.
+
+    Has the methods of :class:`pymosaic.Dataset`, and is a ``pyarrow.dataset.Dataset`` too.
+    """
+
+    def __init__(
+        self,
+        table: PaimonTable,
+        snapshot: int | None,
+        tag: str | None,
+        timestamp: datetime | int | None,
+        limits: Limits | None,
+    ) -> None:
+        super().__init__()
+        if limits is not None and not isinstance(limits, Limits):
+            raise InvalidOptionError(f"limits must be a pymosaic.Limits, got {limits!r}")
+        self._limits = Limits() if limits is None else limits
+        self._table = table
+        travels = any(item is not None for item in (snapshot, tag, timestamp))
+        found = table.snapshot(snapshot, tag, timestamp)
+        # A table that is read as it was has the columns that it had.
+        self._fields = table.fields(found.schema_id if travels else None)
+        self.snapshot_id: int | None = None if found is None else found.id
+        self._travel: dict[str, str] = {}
+        if tag is not None:
+            self._travel = {"scan.tag-name": tag}
+        elif travels:
+            self._travel = {"scan.snapshot-id": str(found.id)}
+        self._rows: tuple[Rows, ...] = tuple(plan_rows(table, self._fields, found))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """All columns, in the order of the table."""
+        return self._fields.arrow
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The data files, in the order in which they are read."""
+        return tuple(
+            path
+            for rows in self._rows
+            for path in (
+                [file.file_path for file in rows.split.files]
+                if isinstance(rows, MergedRows)
+                else [file.path for file in rows.files]
+            )
+        )
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """The partition keys of the table."""
+        return self._fields.partition_keys
+
+    @property
+    def filesystem(self) -> Any:
+        """The file system of the files; None for the local one."""
+        return self._table.filesystem
+
+    @property
+    def base(self) -> str:
+        """The path of the table."""
+        return self._table.path
+
+    @property
+    def num_bytes(self) -> int:
+        """The total size of all files."""
+        return sum(rows.size for rows in self._rows)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.__dict__,)
+
+    def __repr__(self) -> str:
+        partitions = f", by {', '.join(self.partition_columns)}" if self.partition_columns else ""
+        return (
+            f"<pymosaic.paimon.PaimonDataset {self.base}: snapshot {self.snapshot_id}, "
+            f"{len(self.files)} files, {len(self._fields.names)} columns{partitions}>"
+        )
+
+    @checked_keywords()
+    def scan(
+        self,
+        columns: Iterable[str] | None = None,
+        filters: object = None,
+        limit: int | None = None,
+    ) -> PaimonScan:
+        """Choose columns and rows; nothing is read yet.
+
+        Parameters
+        ----------
+        columns : list of str, optional
+            Names or patterns, as in :func:`pymosaic.read_table`.
+        filters : list of tuples, or list of lists of tuples, optional
+            Rows to keep, as in :func:`pymosaic.read_table`.
+        limit : int, optional
+            Maximum number of rows to read.
+        """
+        if limit is not None and (
+            not isinstance(limit, Integral) or isinstance(limit, bool) or limit < 0
+        ):
+            raise InvalidOptionError(f"limit must be an int of at least 0, got {limit!r}")
+        row_filter = filters if isinstance(filters, Filter) else parse_filters(filters)
+        filter_schema = pa.schema([])
+        if row_filter is not None:
+            filter_schema = self._select(row_filter.columns, "filters")
+            if filter_schema.names != list(row_filter.columns):
+                raise InvalidOptionError("filters: give exact column names, not patterns")
+            row_filter.validate({item.name: item.type for item in filter_schema})
+        chosen = self.schema if columns is None else self._select(columns, "columns")
+        task = PaimonTask(
+            self._table,
+            self._fields.schema_id,
+            self._travel,
+            chosen,
+            row_filter,
+            filter_schema,
+            self._limits,
+        )
+        return PaimonScan(self.base, self._rows, len(self._fields.names), task, limit)
+
+    def _select(self, columns: Iterable[str], option: str) -> pa.Schema:
+        fields = self._fields
+        positions = resolve_columns(columns, fields.catalog, option)
+        return pa.schema([fields.field(place) for place in fields.catalog.places(positions)])
+
+
+def _restored(state: dict[str, Any]) -> PaimonDataset:
+    dataset = PaimonDataset.__new__(PaimonDataset)
+    ArrowDataset.__init__(dataset)
+    dataset.__dict__.update(state)
+    return dataset
+
+
+@checked_keywords()
+def dataset(
+    table: object,
+    *,
+    snapshot: int | None = None,
+    tag: str | None = None,
+    timestamp: datetime | int | None = None,
+    options: Mapping[str, str] | None = None,
+    limits: Limits | None = None,
+) -> PaimonDataset:
+    """Read a Paimon table.
+
+    Rows are those of one snapshot, whatever is committed afterwards. Columns are found by their
+    field ids, so that a renamed column keeps its data.
+
+    Parameters
+    ----------
+    table : str, path-like, or table of PyPaimon
+        The directory of the table, or what ``catalog.get_table`` returns.
+    snapshot : int, optional
+        The snapshot to read; without it, the newest.
+    tag : str, optional
+        The tag whose snapshot is read.
+    timestamp : datetime, or int, optional
+        The newest snapshot that is not younger (an int: milliseconds since 1970) is read.
+    options : mapping of str to str, optional
+        Options of PyPaimon's storage for a path, such as ``{"s3.endpoint": "…"}``.
+    limits : Limits, optional
+        Caps on what a file may demand.
+
+    Returns
+    -------
+    PaimonDataset
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic.paimon
+    >>> table = pa.table({"id": [1, 2], "price": [0.5, 1.5]})
+    >>> pymosaic.paimon.write(table, "shop.db/sales", create=True).snapshot_id
+    1
+    >>> sales = pymosaic.paimon.dataset("shop.db/sales")
+    >>> sales.scan(columns=["price"], filters=[("id", ">", 1)]).to_table().to_pydict()
+    {'price': [1.5]}
+    """
+    return PaimonDataset(open_table(table, options), snapshot, tag, timestamp, limits)

@@ -1,0 +1,191 @@
+"""Scans of a Paimon table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import cast
+
+import pyarrow as pa
+
+from pymosaic.datasets.plan import Share
+from pymosaic.datasets.scan import Scan
+from pymosaic.kernels.arrow_export import MemoryBudget
+from pymosaic.keywords import checked_keywords
+from pymosaic.paimon.merged import deleted_rows
+from pymosaic.paimon.row_ranges import MergedRows, RowRange, Rows
+from pymosaic.paimon.task import PaimonPiece, PaimonTask
+
+__all__ = ["PaimonPlan", "PaimonScan"]
+
+
+@dataclass(frozen=True, slots=True)
+class PaimonPlan:
+    """What a scan of a table reads.
+
+    Parameters
+    ----------
+    pieces : tuple of PaimonPiece
+        In the order of the resulting rows.
+    files : Share
+        Column files; the others are pruned, or hold no wanted column.
+    row_ranges : Share
+        Ranges of rows; the others are pruned by partitions and statistics of manifests.
+    bytes : Share
+        Sizes of all files, and of those to read.
+    """
+
+    pieces: tuple[PaimonPiece, ...]
+    files: Share
+    row_ranges: Share
+    bytes: Share
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows in the pieces, before filtering."""
+        return sum(piece.num_rows for piece in self.pieces)
+
+
+class PaimonScan(Scan):
+    """A selection of columns and rows of a table; nothing is read until requested.
+
+    Has the methods of :class:`pymosaic.Scan`.
+    """
+
+    def __init__(
+        self,
+        base: str,
+        rows: tuple[Rows, ...],
+        num_columns: int,
+        task: PaimonTask,
+        limit: int | None,
+    ) -> None:
+        self._base = base
+        self._rows = rows
+        self._num_columns = num_columns
+        self._task = task  # type: ignore[assignment]
+        self._limit = limit
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the result."""
+        return self.task().schema
+
+    def task(self) -> PaimonTask:  # type: ignore[override]
+        """The task that reads pieces of the plan, here or on another machine."""
+        return cast(PaimonTask, cast(object, self._task))
+
+    @checked_keywords()
+    def plan(self) -> PaimonPlan:  # type: ignore[override]
+        """Choose what to read, by partitions and statistics of manifests; no file is opened."""
+        task = self.task()
+        left = None if task.row_filter is not None else self._limit
+        pieces = []
+        num_files = 0
+        for rows in self._rows:
+            if left is not None and left <= 0:
+                break
+            any_row, tested = task.residual(rows)
+            if not any_row:
+                continue
+            if isinstance(rows, MergedRows):
+                num_files += len(rows.split.files)
+                pieces.append(PaimonPiece(rows, rows.num_rows, rows.size))
+                left = None
+                continue
+            needed = {part.file for part in task.layout(rows).parts}
+            if tested is not None:
+                needed |= {part.file for part in task.layout(rows, tested).parts}
+            num_files += len(needed)
+            size = sum(rows.files[number].size for number in needed)
+            pieces.append(PaimonPiece(rows, rows.num_rows, size))
+            if left is not None and rows.deletions is None:
+                left -= rows.num_rows
+        all_files = sum(
+            len(rows.split.files if isinstance(rows, MergedRows) else rows.files)
+            for rows in self._rows
+        )
+        return PaimonPlan(
+            tuple(pieces),
+            Share(all_files, num_files),
+            Share(len(self._rows), len(pieces)),
+            Share(sum(rows.size for rows in self._rows), sum(piece.num_bytes for piece in pieces)),
+        )
+
+    def _batches(
+        self, batch_size: int, use_threads: bool, budget: MemoryBudget | None
+    ) -> Iterator[pa.RecordBatch]:
+        left = self._limit
+        if left == 0:
+            return
+        for batch in self.task().read(
+            self.plan().pieces, batch_size=batch_size, use_threads=use_threads, budget=budget
+        ):
+            if left is None:
+                yield batch
+                continue
+            yield batch.slice(0, left)
+            left -= batch.num_rows
+            if left <= 0:
+                return
+
+    def count_rows(self) -> int:
+        """Count rows, without reading data if partition values and statistics suffice."""
+        task = self.task()
+        count = 0
+        open_questions = []
+        for rows in self._rows:
+            any_row, tested = task.residual(rows)
+            if not any_row:
+                continue
+            if isinstance(rows, RowRange) and (tested is None or self._covers(rows)):
+                count += rows.num_rows - self._num_deleted(rows)
+            else:
+                open_questions.append(PaimonPiece(rows, rows.num_rows, 0))
+        if open_questions:
+            task = replace(task, schema=pa.schema([]))
+            count += sum(batch.num_rows for batch in task.read(open_questions))
+        return count if self._limit is None else min(count, self._limit)
+
+    def _covers(self, rows: RowRange) -> bool:
+        tested = self.task().residual(rows)[1]
+        if tested is None:
+            return True
+        statistics = self.task().statistics(rows, tested)
+        return bool(tested.covers(statistics, rows.num_rows))
+
+    def _num_deleted(self, rows: RowRange) -> int:
+        if rows.deletions is None:
+            return 0
+        if rows.deletions.count is not None:
+            return rows.deletions.count
+        return len(deleted_rows(self.task().table, rows.deletions, rows.num_rows))
+
+    def explain(self) -> str:
+        """Describe what would be read and what is pruned."""
+        plan = self.plan()
+        task = self.task()
+        lines = [f"Scan of {len(self.schema)} of {self._num_columns} columns in {self._base}"]
+        if task.row_filter is not None:
+            lines.append(f"  filter: {task.row_filter}")
+        if self._limit is not None:
+            lines.append(f"  limit: {self._limit} rows")
+        for name in ("row_ranges", "files", "bytes"):
+            share: Share = getattr(plan, name)
+            lines.append(
+                f"  {name.replace('_', ' '):<11}{share.to_read:>15,} of {share.total:>15,}"
+                f"  ({share.pruned:,} pruned)"
+            )
+        merged = sum(isinstance(piece.rows, MergedRows) for piece in plan.pieces)
+        through = f", {merged} through PyPaimon" if merged else ""
+        lines.append(
+            f"  {len(plan.pieces)} pieces{through}, {plan.num_rows:,} rows before filtering"
+        )
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"<pymosaic.paimon.PaimonScan of {len(self.schema)} columns in {self._base}"
+            f"{'' if self.task().row_filter is None else ', filtered'}"
+            f"{'' if self._limit is None else f', at most {self._limit} rows'}>"
+        )
