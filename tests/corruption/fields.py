@@ -56,6 +56,10 @@ def _fields(data: bytes) -> Iterator[Field]:
     footer.take(4)
     num_row_groups, compression = footer.big_endian(4), footer.byte()
 
+    if data[:schema_offset].endswith(b"MosAnnex"):
+        length = int.from_bytes(data[schema_offset - 20 : schema_offset - 16], "big")
+        yield Field(schema_offset - length, schema_offset - length + 8, "annex: head")
+        yield Field(schema_offset - length + 8, schema_offset, "annex", in_block=True)
     yield Field(schema_offset, schema_offset + 4, "schema block: size")
     yield from _block(data, schema_offset + 4, index_offset, "schema block", compression)
     stored = data[schema_offset + 4 : index_offset]

@@ -12,6 +12,7 @@ import pytest
 
 import pymosaic
 from pymosaic.format.compression.zstd import Zstd
+from pymosaic.testing.annex import without_annex
 from tests.conformance.fixtures import FIXTURES, Fixture
 from tests.equality import assert_identical
 from tests.property.reference import open_reference, reference_table
@@ -108,7 +109,7 @@ def test_buckets_are_copied_byte_for_byte() -> None:
     ends = []
     for data in (first, second):
         with pymosaic.MosaicFile(data) as file:
-            ends.append(file.metadata.schema_offset)
+            ends.append(file.metadata.annex_offset)
     assert merged.startswith(first[: ends[0]] + second[: ends[1]])
 
 
@@ -142,8 +143,14 @@ class TestRefusals:
             pymosaic.merge([good, bad], tmp_path / "out.mosaic")
         assert not (tmp_path / "out.mosaic").exists()
 
-    def test_damage_is_found_on_request(self) -> None:
+    def test_damage_is_found_by_the_annex(self) -> None:
         data = bytearray(make(range(50)))
+        data[100] ^= 0xFF
+        with pytest.raises(pymosaic.CorruptFileError, match="file 0: the buckets do not match"):
+            pymosaic.merge([bytes(data)], io.BytesIO())
+
+    def test_damage_is_found_on_request(self) -> None:
+        data = bytearray(without_annex(make(range(50))))
         data[100] ^= 0xFF
         pymosaic.merge([bytes(data)], io.BytesIO())
         with pytest.raises(pymosaic.CorruptFileError, match="file 0, row group 0, bucket 0"):

@@ -44,6 +44,7 @@ TYPE_NAMES = [
     *("DECIMAL", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "ARRAY", "MAP"),
 ]
 ARRAY, MAP = 18, 19
+SECTIONS = {1: "integrity", 2: "bucket checksums"}
 COMPRESSIONS = ("none", "zstd")
 
 T = TypeVar("T")
@@ -73,6 +74,8 @@ class Annotator:
         self._data = data
         self._cursor = Cursor(data, len(data) - 32)
         index_offset, schema_offset, num_row_groups = self._footer()
+        if data[:schema_offset].endswith(b"MosAnnex"):
+            self._annex(schema_offset)
         self._cursor.position = schema_offset
         self._schema = self._schema_block(index_offset)
         for _ in range(num_row_groups):
@@ -123,6 +126,41 @@ class Annotator:
         self._take(2, "reserved")
         assert self._take(4, 'magic, "MOSA"') == b"MOSA"
         return index_offset, schema_offset, num_row_groups
+
+    # Annex
+
+    def _annex(self, end: int) -> None:
+        trailer = end - 20
+        count = self._data[trailer + 4]
+        self._cursor.position = trailer - 12 * count
+        sizes = []
+        for _ in range(count):
+            kind = self._note(self._u16, lambda kind: f"type {kind}, {SECTIONS[kind]}")
+            self._note(self._u16, lambda flags: f"flags {flags}")
+            sizes.append((kind, self._number(self._u32, "length")))
+            self._take(4, "checksum of the section")
+        length = self._number(self._u32, "length of the annex")
+        self._number(self._byte, "numSections")
+        self._number(self._byte, "version")
+        self._take(2, "reserved")
+        self._take(4, "checksum of table and trailer")
+        self._take(8, 'magic, "MosAnnex"')
+        self._cursor.position = end - length
+        self._take(4, "annex, magic")
+        self._number(self._u32, "length of the annex")
+        for kind, size in sizes:
+            body_end = self._cursor.position + size
+            if kind == 1:
+                for name in ("buckets", "schema block", "row group index", "footer"):
+                    self._take(4, f"checksum of the {name}")
+            elif kind == 2:
+                for number in range(size // 4):
+                    self._take(4, f"checksum of a bucket, number {number}")
+            assert self._cursor.position == body_end
+        assert self._cursor.position == trailer - 12 * count
+
+    def _u16(self) -> int:
+        return self._cursor.big_endian(2)
 
     @contextmanager
     def _block(self, stored_size: int, raw_size: int) -> Iterator[None]:

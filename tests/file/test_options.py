@@ -178,12 +178,14 @@ class TestDefaults:
         assert content.layouts() == ["paged", "paged"]
         assert all(has_checksum(frame) for frame in content.frames)
 
-    def test_of_an_uncompressed_file_have_no_place_for_a_checksum(self) -> None:
-        both = [
+    def test_of_an_uncompressed_file_have_checksums_in_the_annex_only(self) -> None:
+        guarded, plain = (
             write([TABLE], TABLE.schema, compression="none", checksum=checksum)
             for checksum in (True, False)
-        ]
-        assert both[0] == both[1]
+        )
+        annex = guarded.index(b"\x93ANX")
+        schema_offset = int.from_bytes(guarded[-24:-16], "big")
+        assert guarded[:annex] + guarded[schema_offset:-32] == plain[:-32]
 
 
 def has_checksum(frame: bytes) -> bool:

@@ -6,17 +6,20 @@ and statistics are stored with their row group. So files whose schema blocks hav
 the bytes of their buckets, one file after another, and writing one index with the offsets of
 buckets adjusted::
 
-    [buckets of file 0][buckets of file 1] … [schema block of file 0][indexes, moved][footer]
+    [buckets of file 0][buckets of file 1] … [annex][schema block of file 0][indexes, moved][footer]
 
 Nothing is decompressed. Checksums are preserved, and the columns with statistics may differ between
-row groups.
+row groups. If one of the files has an annex, the new file has one; the bytes that are copied are
+compared with the checksums in theirs.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -30,8 +33,9 @@ from pymosaic.errors import (
 from pymosaic.file.open_file import FileHead, OpenFile, head_of
 from pymosaic.file.plan import plan_row_group
 from pymosaic.file.row_group_reader import BucketLoader, RowGroupReader
-from pymosaic.file.tail import read_tail, write_tail
-from pymosaic.io import Sink, SinkLike, SourceLike, open_sink, open_source
+from pymosaic.file.tail import GuardedData, read_tail, write_tail
+from pymosaic.format.row_group_index import bucket_place
+from pymosaic.io import Sink, SinkLike, Source, SourceLike, open_sink, open_source
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
 from pymosaic.progress import Meter, Progress
@@ -63,6 +67,14 @@ class _Input:
     head: FileHead
     start: int
     stop: int
+
+
+@dataclass(slots=True)
+class _Guarded:
+    """Checksums of what has been copied."""
+
+    checksum: int = 0
+    bucket_checksums: array[int] = field(default_factory=lambda: array("I"))
 
 
 @checked_keywords()
@@ -202,6 +214,8 @@ def _glue(
     start = sink.position
     meter = Meter(progress, sum(item.stop - item.start for item in inputs), "bytes")
     index = bytearray()
+    first = inputs[0].head
+    guarded = _Guarded() if any(item.head.annex is not None for item in inputs) else None
     for item in inputs:
         index += item.head.index.shifted(sink.position - item.start)
         if len(index) > limits.max_index_bytes:
@@ -217,17 +231,24 @@ def _glue(
             if verify:
                 with located(item.name):
                     _verify(item.head.open(source, limits))
+            copied = 0
             for offset in range(item.start, item.stop, _COPY_BYTES):
                 length = min(_COPY_BYTES, item.stop - offset)
-                sink.write(source.read(offset, length))
+                data = source.read(offset, length)
+                sink.write(data)
                 meter.add(length)
+                if guarded is not None:
+                    copied = crc32(data, copied)
+                    guarded.checksum = crc32(data, guarded.checksum)
+            _compare(item, copied)
+            if guarded is not None and first.compression.is_plain:
+                guarded.bucket_checksums += _bucket_checksums(item, source)
         finally:
             if source is not item.source:
                 source.close()
     num_row_groups = sum(item.head.index.num_row_groups for item in inputs)
     if num_row_groups > _U32_MAX:
         raise InvalidDataError(f"{num_row_groups} row groups are too many for one file")
-    first = inputs[0].head
     write_tail(
         sink,
         block,
@@ -235,10 +256,40 @@ def _glue(
         num_buckets=first.catalog.num_buckets,
         num_row_groups=num_row_groups,
         compression=first.compression,
+        guarded=None
+        if guarded is None
+        else GuardedData(guarded.checksum, guarded.bucket_checksums),
     )
     meter.finish()
     num_rows = sum(item.head.index.num_rows for item in inputs)
     return MergeReport(len(inputs), num_row_groups, num_rows, sink.position - start)
+
+
+def _compare(item: _Input, copied: int) -> None:
+    """Compare the checksum of the copied bytes with that in the annex of their file."""
+    annex = item.head.annex
+    if annex is None or annex.integrity is None:
+        return
+    # Bytes between buckets and annex are covered, but not copied.
+    if item.stop in (annex.start, 0) and copied != annex.integrity.data:
+        raise CorruptFileError(
+            "the buckets do not match their common checksum in the annex", item.name
+        )
+
+
+def _bucket_checksums(item: _Input, source: Source) -> array[int]:
+    """The checksums of all buckets of a file without compression."""
+    annex, index = item.head.annex, item.head.index
+    num_buckets = item.head.catalog.num_buckets
+    checksums = array("I")
+    for row_group in range(index.num_row_groups):
+        for bucket in range(num_buckets):
+            known = None if annex is None else annex.bucket_checksum(row_group, bucket)
+            if known is None:
+                place = bucket_place(index, row_group, bucket)
+                known = crc32(source.read(place.offset, place.compressed_size))
+            checksums.append(known)
+    return checksums
 
 
 def _verify(file: OpenFile) -> None:

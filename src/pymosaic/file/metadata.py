@@ -319,6 +319,32 @@ class FileMetadata:
         return self._file.footer.schema_offset
 
     @property
+    def annex_offset(self) -> int | None:
+        """Offset of the annex, before the schema block; None if there is none."""
+        annex = self._file.annex
+        return None if annex is None else annex.start
+
+    @property
+    def annex_size(self) -> int:
+        """Size of the annex in bytes; 0 if there is none."""
+        annex = self._file.annex
+        return 0 if annex is None else annex.size
+
+    @property
+    def guarded(self) -> bool:
+        """Whether checksums cover schema block, index and footer, which were compared at opening.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"age": [31]}), "one.mosaic")
+        >>> pymosaic.read_metadata("one.mosaic").guarded
+        True
+        """
+        annex = self._file.annex
+        return annex is not None and annex.integrity is not None
+
+    @property
     def index_offset(self) -> int:
         """Offset of the row group index, after the schema block."""
         return self._file.footer.index_offset

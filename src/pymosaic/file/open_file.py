@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pymosaic.errors import located
+from pymosaic.errors import CorruptFileError, located
 from pymosaic.file.catalogs import catalogs
+from pymosaic.file.guard import Annex, check_absent, check_place, check_tail, read_annex
 from pymosaic.file.plan import ByteRange
 from pymosaic.file.tail import Tail, check_buckets, read_tail
 from pymosaic.format.compression import Compression
@@ -38,6 +39,8 @@ class FileHead:
         The columns; files with the same schema block share one catalog.
     index : RowGroupIndex
         The row groups and statistics.
+    annex : Annex or None
+        Checksums of the other structures; None if the file has no annex.
     version : object
         Changes when the file is replaced; None if unknown.
     """
@@ -47,6 +50,7 @@ class FileHead:
     footer: Footer
     catalog: Catalog
     index: RowGroupIndex
+    annex: Annex | None
     version: object
 
     def is_of(self, size: int, version: object) -> bool:
@@ -76,6 +80,7 @@ class FileHead:
             self.footer,
             self.catalog,
             self.index,
+            self.annex,
             self.version,
             limits,
             source,
@@ -125,12 +130,23 @@ def head_of(
         Whether the tail may stay in memory. The index keeps the bytes that it was parsed from.
     """
     footer = tail.footer
+    annex = read_annex(tail, source, limits)
+    doubt = None
+    if isinstance(annex, CorruptFileError):
+        annex, doubt = None, annex
+    if annex is not None:
+        check_tail(annex, tail)
     if catalog is None:
         catalog = catalogs.parse(tail.schema_block, footer.compression, limits)
     check_buckets(footer, catalog)
     data = tail.row_group_index if keeps_tail else bytes(tail.row_group_index)
     index = row_group_index.parse(data, catalog, footer.num_row_groups, footer.schema_offset)
-    return FileHead(source.name, source.size, footer, catalog, index, source.version)
+    _, data_stop = index.extent()
+    if annex is None:
+        check_absent(doubt, tail, source, data_stop)
+    else:
+        check_place(annex, data_stop)
+    return FileHead(source.name, source.size, footer, catalog, index, annex, source.version)
 
 
 def read_head(source: Source, limits: Limits) -> FileHead:

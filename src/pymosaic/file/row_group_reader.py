@@ -78,6 +78,7 @@ class BucketLoader:
     def __init__(self, file: OpenFile, row_group: int, num_rows: int, plan: BucketPlan) -> None:
         self.plan = plan
         self._file = file
+        self._row_group = row_group
         self._structure = f"row group {row_group}, bucket {plan.place.bucket}"
         self.decoder = BucketDecoder(file.catalog, plan.place.bucket, num_rows)
         self._whole: memoryview | None = None
@@ -139,8 +140,18 @@ class BucketLoader:
         """Sizes on disk of the fetched slots, by physical column."""
         return {column: len(slot) for column, slot in self._slots.items()}
 
+    def _has_checksum(self, block: memoryview) -> bool:
+        """Whether a monolithic bucket has a checksum; one in the annex is compared."""
+        annex = self._file.annex
+        if annex is not None and annex.check_bucket(self._row_group, self.plan.place.bucket, block):
+            return True
+        return self._file.compression.has_checksum(block)
+
     def unprotected(self) -> int:
         """The number of fetched blocks without a checksum."""
+        annex = self._file.annex
+        if annex is not None and annex.has_bucket_checksums:
+            return 0
         has_checksum = self._file.compression.has_checksum
         if self._whole is not None and not self.plan.place.paged:
             return int(not has_checksum(self._whole))
@@ -160,8 +171,8 @@ class BucketLoader:
         place = self.plan.place
         if self._whole is not None and not place.paged:
             raw = compression.decompress(self._whole, place.raw_size, "bucket", limits)
-            # The row count is not covered by a checksum; data that fits it confirms it.
-            self.decoder.load_monolithic(raw, compression.has_checksum(self._whole))
+            # The row count may not be covered by a checksum; data that fits it confirms it.
+            self.decoder.load_monolithic(raw, self._has_checksum(self._whole))
         for column, slot in self._slots.items():
             structure = f"{self._structure}, slot {column}"
             self.decoder.load_page(column, *parse_slot(slot, compression, structure, limits))

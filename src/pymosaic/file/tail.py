@@ -1,18 +1,32 @@
-"""The end of a file: schema block, row group index and footer, read and written together."""
+"""The end of a file: annex, schema block, row group index and footer, read and written together."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from zlib import crc32
 
 from pymosaic.errors import CorruptFileError, LimitExceededError
-from pymosaic.format import schema_block
+from pymosaic.format import annex, schema_block
+from pymosaic.format.annex import Body, Integrity, SectionType
 from pymosaic.format.compression import Compression
 from pymosaic.format.footer import FOOTER_SIZE, Footer
 from pymosaic.io import Sink, Source
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.limits import Limits
 
-__all__ = ["Tail", "check_buckets", "check_size", "read_tail", "write_tail"]
+__all__ = [
+    "GuardedData",
+    "Tail",
+    "check_buckets",
+    "check_size",
+    "read_tail",
+    "tail_of",
+    "write_tail",
+]
+
+# How much is read before the schema block: an annex that has only checksums.
+_ANNEX_BYTES = annex.size_of([annex.INTEGRITY_SIZE])
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +36,11 @@ class Tail:
     footer: Footer
     data: memoryview
     start: int
+
+    @property
+    def before_schema(self) -> memoryview:
+        """The bytes before the schema block, as far as they were read."""
+        return self.data[: self.footer.schema_offset - self.start]
 
     @property
     def schema_block(self) -> memoryview:
@@ -40,17 +59,29 @@ class Tail:
 
 
 def read_tail(source: Source, limits: Limits) -> Tail:
-    """Read footer, index and schema block, in one read, or in two if they are large."""
+    """Read the end of a file, in one read, or in two if it is large.
+
+    It also has the last bytes before the schema block, where the annex ends.
+    """
     size = min(source.size, max(source.tail_bytes, FOOTER_SIZE))
-    start = source.size - size
-    data = memoryview(source.read(start, size))
+    data = memoryview(source.read(source.size - size, size))
     footer = Footer.parse(data, source.size)
+    return tail_of(source, footer, limits, data)
+
+
+def tail_of(
+    source: Source, footer: Footer, limits: Limits, known: memoryview | None = None
+) -> Tail:
+    """Read the end of a file whose footer, or more of its end, is known."""
     check_size("row group index", footer.index_size(source.size), limits)
     check_size("schema block", footer.schema_size, limits)
-    if footer.schema_offset < start:
-        head = source.read(footer.schema_offset, start - footer.schema_offset)
+    data = memoryview(b"") if known is None else known
+    start = source.size - len(data)
+    wanted = max(0, footer.schema_offset - _ANNEX_BYTES)
+    if wanted < start:
+        head = source.read(wanted, start - wanted)
         data = memoryview(b"".join((head, data)))
-        start = footer.schema_offset
+        start = wanted
     return Tail(footer, data, start)
 
 
@@ -73,6 +104,22 @@ def check_buckets(footer: Footer, catalog: Catalog) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class GuardedData:
+    """What the annex says about the buckets that were written.
+
+    Parameters
+    ----------
+    checksum : int
+        CRC-32 of all bytes from the first bucket to the annex.
+    bucket_checksums : sequence of int or None
+        CRC-32 of each bucket of each row group, in files without compression.
+    """
+
+    checksum: int
+    bucket_checksums: Sequence[int] | None
+
+
 def write_tail(
     sink: Sink,
     block: bytes,
@@ -81,11 +128,28 @@ def write_tail(
     num_buckets: int,
     num_row_groups: int,
     compression: Compression,
+    guarded: GuardedData | None,
 ) -> None:
-    """Write the end of a file after its buckets: schema block, index and footer."""
-    schema_offset = sink.position
+    """Write the end of a file after its buckets: annex, schema block, index and footer.
+
+    Without ``guarded`` there is no annex.
+    """
+    bodies = []
+    annex_size = 0
+    if guarded is not None:
+        if guarded.bucket_checksums:
+            body = annex.emit_bucket_checksums(guarded.bucket_checksums)
+            bodies.append(Body(SectionType.BUCKET_CHECKSUMS, body))
+        sizes = [len(body.data) for body in bodies]
+        annex_size = annex.size_of([*sizes, annex.INTEGRITY_SIZE])
+    schema_offset = sink.position + annex_size
+    index_offset = schema_offset + len(block)
+    footer = Footer(index_offset, schema_offset, num_buckets, num_row_groups, compression).emit()
+    if guarded is not None:
+        # Last, so that it is near the end of the file.
+        integrity = Integrity(guarded.checksum, crc32(block), crc32(index), crc32(footer))
+        bodies.append(Body(SectionType.INTEGRITY, integrity.emit()))
+        sink.write(annex.emit(bodies))
     sink.write(block)
-    index_offset = sink.position
     sink.write(index)
-    footer = Footer(index_offset, schema_offset, num_buckets, num_row_groups, compression)
-    sink.write(footer.emit())
+    sink.write(footer)

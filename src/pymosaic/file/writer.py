@@ -8,9 +8,11 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Literal
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +22,7 @@ from pymosaic.closing import Closing
 from pymosaic.errors import ClosedError, InvalidDataError, InvalidOptionError
 from pymosaic.file.options import WRITER_OPTIONS, WriterOptions
 from pymosaic.file.projection import resolve_columns
-from pymosaic.file.tail import write_tail
+from pymosaic.file.tail import GuardedData, write_tail
 from pymosaic.format import bucket as bucket_format
 from pymosaic.format import row_group_index, schema_block
 from pymosaic.format.bucket import BucketPlace, EncodedBucket, starts_of
@@ -111,6 +113,10 @@ class MosaicWriter(Closing):
         self._bitmap_bytes = 0
         self._index = bytearray()
         self._num_row_groups = 0
+        self._data_checksum = 0
+        # Without compression no other checksum covers the values.
+        guards_buckets = self._options.checksum and self._options.codec.is_plain
+        self._bucket_checksums = array("I") if guards_buckets else None
         self._raw_bytes = self._compressed_bytes = 0
         self._source: tuple[pa.Schema, ArrowSource] | None = None
         self._sink = open_sink(where, filesystem)
@@ -244,15 +250,29 @@ class MosaicWriter(Closing):
             offset = self._sink.position
             for piece in content.pieces:
                 self._sink.write(piece)
+            self._guard(content)
             size = self._sink.position - offset
             _check_u32("a bucket", size)
             places.append(BucketPlace(bucket, offset, size, content.raw_size))
             self._raw_bytes += content.content_size
             self._compressed_bytes += size
+        if num_buckets == 0 and self._bucket_checksums is not None:
+            # A file without columns has one bucket, which is never stored.
+            self._bucket_checksums.append(0)
         self._index += row_group_index.emit_row_group(rows.num_rows, places, stored_statistics)
         self._num_row_groups += 1
         self._rows = RowGroupBuffer(self._catalog)
         self._bitmap_bytes = 0
+
+    def _guard(self, content: EncodedBucket) -> None:
+        """Add a bucket that was written to the checksums of the annex."""
+        if self._options.checksum:
+            for piece in content.pieces:
+                self._data_checksum = crc32(piece, self._data_checksum)
+        if self._bucket_checksums is not None:
+            # Without compression a bucket is one piece.
+            [piece] = content.pieces
+            self._bucket_checksums.append(crc32(piece))
 
     def _encode_bucket(self, bucket: int) -> EncodedBucket:
         options = self._options
@@ -275,6 +295,9 @@ class MosaicWriter(Closing):
                 num_buckets=self._catalog.num_buckets,
                 num_row_groups=self._num_row_groups,
                 compression=self._options.codec,
+                guarded=GuardedData(self._data_checksum, self._bucket_checksums)
+                if self._options.checksum
+                else None,
             )
             self._sink.commit()
             self._closed_because = "it is closed"

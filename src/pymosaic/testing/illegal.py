@@ -16,6 +16,7 @@ from pymosaic.errors import (
     MosaicError,
     UnsupportedFeatureError,
 )
+from pymosaic.testing.illegal_annexes import illegal_annexes
 from pymosaic.testing.pieces import (
     INTEGER,
     NOT_NULL_INTEGER,
@@ -559,8 +560,9 @@ def illegal_files() -> tuple[IllegalFile, ...]:
     Traceback (most recent call last):
     pymosaic.errors.CorruptFileError: row group index, byte ...: a row group lists a bucket twice
     """
-    return tuple(
+    files = [
         IllegalFile(name, data, error, reason, structure)
         for cases, error, structure in _all()
         for name, (data, reason) in cases.items()
-    )
+    ]
+    return (*files, *(IllegalFile(*case) for case in illegal_annexes()))

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from typing import Any
+from zlib import crc32
 
 import pyarrow as pa
 
 from pymosaic.format.types import Encoding
+from pymosaic.testing.annex import with_annex
 from pymosaic.testing.layout import Layout, forge_table, stored_order
 from pymosaic.testing.pieces import (
     INTEGER,
@@ -387,6 +389,22 @@ def _hand_made() -> dict[str, tuple[bytes, pa.Table]]:
                 statistics=b"\x02" + b"\x01\x00" + numbers(8, 8) + b"\x00\x00" + numbers(7, 7),
             ),
             pa.table({"a": pa.array([7, 7], pa.int32()), "b": pa.array([8, 8], pa.int32())}),
+        ),
+        "an annex": (
+            with_annex(monolithic(ONE_TWO, content), (2, crc32(ONE_TWO).to_bytes(4, "big"))),
+            one_two,
+        ),
+        "an annex with sections of unknown types": (
+            with_annex(monolithic(ONE_TWO, content), (900, b"later"), (901, b"")),
+            one_two,
+        ),
+        "an annex without sections": (
+            with_annex(monolithic(ONE_TWO, content), guard=False),
+            one_two,
+        ),
+        "bytes before the schema block that end like an annex": (
+            monolithic(bytes([1, 0]) + text("MosAnnex"), schema(("a", STRING))),
+            _column(pa.string(), ["MosAnnex"] * 2),
         ),
         "control characters and directions in names and zones": (
             monolithic(

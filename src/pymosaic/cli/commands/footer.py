@@ -30,11 +30,13 @@ def command(output: Output, files: Files) -> None:
                 "num_buckets": metadata.num_buckets,
                 "num_row_groups": metadata.num_row_groups,
                 "compression": metadata.compression,
+                "annex_offset": metadata.annex_offset,
+                "annex_bytes": metadata.annex_size,
                 "schema_offset": metadata.schema_offset,
                 "schema_bytes": metadata.schema_block_size,
                 "index_offset": metadata.index_offset,
                 "index_bytes": metadata.index_size,
                 "file_bytes": metadata.file_size,
             }
-            sizes = ("schema_bytes", "index_bytes", "file_bytes")
+            sizes = ("annex_bytes", "schema_bytes", "index_bytes", "file_bytes")
             output.document(Document(path, facts, sizes=sizes))

@@ -57,6 +57,8 @@ def command(output: Output, files: Files) -> None:
                 "file_bytes": metadata.file_size,
                 "schema_bytes": metadata.schema_block_size,
                 "index_bytes": metadata.index_size,
+                "annex_bytes": metadata.annex_size,
+                "guarded": metadata.guarded,
             }
             title = (
                 f"{path}: {count(metadata.num_rows, 'row')}, "

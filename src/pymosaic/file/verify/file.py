@@ -28,9 +28,11 @@ from pymosaic.errors import (
     printable,
 )
 from pymosaic.file.catalogs import catalogs
+from pymosaic.file.guard import Annex
 from pymosaic.file.open_file import FileHead
 from pymosaic.file.row_group_reader import Selection
-from pymosaic.file.tail import check_size
+from pymosaic.file.tail import Tail, check_size
+from pymosaic.file.verify.annex import AnnexCheck, DataChecksum
 from pymosaic.file.verify.bucket import REFUSALS, BucketCheck, BucketReport, Note, Refusal
 from pymosaic.file.verify.index import Statistic, WalkedRowGroup, walk_index
 from pymosaic.format import schema_block
@@ -156,22 +158,39 @@ class _Verification:
         footer = self._footer()
         if footer is None:
             return
-        catalog = self._schema(footer)
+        annex = AnnexCheck(self.source, self.limits, self._report)
+        tail = annex.open(footer)
+        catalog = self._schema(footer, tail, annex.guards_tail)
         if catalog is None:
+            annex.compare_tail(self._faulty())
             message = "not checked, and neither are buckets: both need the schema block"
             self._add(Finding("warning", _INDEX, message, footer.index_offset))
             return
-        index = self._read_index(footer)
+        index = self._read_index(footer, tail)
         if index is not None:
-            self._index(index, footer, catalog)
-            if self.deep:
-                self._buckets(index, footer, catalog)
+            first, last = self._index(index, footer, catalog, annex.annex)
+            data = DataChecksum() if self.deep else None
+            if data is not None:
+                self._buckets(index, footer, catalog, annex.annex, data)
+            annex.compare_tail(self._faulty())
+            # Damage to a bucket that was found is not reported again.
+            faulty = any(", bucket" in structure for structure in self._faulty())
+            annex.finish(first, last, None if faulty else data)
         if self.unprotected:
             message = (
                 f"{self.unprotected} of {self.blocks} checked blocks have no checksum: "
                 "damage to their values can go unnoticed"
             )
             self._add(Finding("info", "file", message))
+
+    def _faulty(self) -> set[str]:
+        """The structures that have errors; buckets are called "row group 0, bucket 0"."""
+        return {finding.structure for finding in self.findings if finding.severity == "error"}
+
+    def _report(
+        self, severity: Literal["error", "info"], structure: str, message: str, offset: int
+    ) -> None:
+        self._add(Finding(severity, structure, message, offset))
 
     def _footer(self) -> Footer | None:
         size = self.source.size
@@ -195,11 +214,11 @@ class _Verification:
             self._refused(error, "footer", start)
             return None
 
-    def _schema(self, footer: Footer) -> Catalog | None:
+    def _schema(self, footer: Footer, tail: Tail | None, guarded: bool) -> Catalog | None:
         start, size = footer.schema_offset, footer.schema_size
         try:
             check_size("schema block", size, self.limits)
-            data = memoryview(self.source.read(start, size))
+            data = memoryview(self.source.read(start, size)) if tail is None else tail.schema_block
             catalog = catalogs.parse(data, footer.compression, self.limits)
             Selection(catalog, catalog.original_order()).import_schema()
         except REFUSALS as error:
@@ -208,7 +227,8 @@ class _Verification:
             self._refused(error, "schema block", start + prefix, is_plain)
             return None
         self.blocks += 1
-        self.unprotected += not footer.compression.has_checksum(data[schema_block.PREFIX :])
+        if not guarded:
+            self.unprotected += not footer.compression.has_checksum(data[schema_block.PREFIX :])
         for wrong, message in (
             (not catalog.is_sorted, "columns are not sorted by name"),
             (catalog.unread_bytes > 0, f"{catalog.unread_bytes} bytes after the content"),
@@ -225,7 +245,7 @@ class _Verification:
             self._add(Finding("error", "footer", message, offset))
         return catalog
 
-    def _read_index(self, footer: Footer) -> memoryview | None:
+    def _read_index(self, footer: Footer, tail: Tail | None) -> memoryview | None:
         start = footer.index_offset
         size = footer.index_size(self.source.size)
         try:
@@ -233,9 +253,12 @@ class _Verification:
         except LimitExceededError as error:
             self._refused(error, _INDEX, start)
             return None
-        return memoryview(self.source.read(start, size))
+        return memoryview(self.source.read(start, size)) if tail is None else tail.row_group_index
 
-    def _index(self, index: memoryview, footer: Footer, catalog: Catalog) -> None:
+    def _index(
+        self, index: memoryview, footer: Footer, catalog: Catalog, annex: Annex | None
+    ) -> tuple[int, int]:
+        """Check the index; returns where the bytes of all buckets begin and end."""
         start = footer.index_offset
         errors = 0
 
@@ -256,14 +279,20 @@ class _Verification:
                 name = catalog.name(statistic.position)
                 offset = start + statistic.place
                 self._add(Finding(severity, _INDEX, message, offset, number, column=name))
-        overlap = self._places(np.frombuffer(places, np.int64).reshape(-1, 4), footer)
+        table = np.frombuffer(places, np.int64).reshape(-1, 4)
+        stop = footer.schema_offset if annex is None else annex.start
+        overlap = self._places(table, stop)
         if not errors and not overlap:
             try:
                 row_group_index.parse(index, catalog, footer.num_row_groups, footer.schema_offset)
             except CorruptFileError as error:
                 self._refused(error, _INDEX, start)
+        stored = table[table[:, 3] > 0]
+        if len(stored) == 0:
+            return 0, 0
+        return int(stored[:, 2].min()), int((stored[:, 2] + stored[:, 3]).max())
 
-    def _places(self, places: npt.NDArray[np.int64], footer: Footer) -> bool:
+    def _places(self, places: npt.NDArray[np.int64], stop: int) -> bool:
         """Whether buckets share bytes; reports that, and bytes that belong to no bucket."""
         places = places[np.argsort(places[:, 2], kind="stable")]
         starts, sizes = places[:, 2], places[:, 3]
@@ -276,7 +305,7 @@ class _Verification:
             message = f"shares {shared} bytes with an earlier bucket"
             structure = f"row group {row_group}, bucket {bucket}"
             self._add(Finding("error", structure, message, offset, row_group, bucket))
-        starts = np.append(starts, footer.schema_offset)
+        starts = np.append(starts, stop)
         for place in np.flatnonzero(starts > reached).tolist():
             self._gap(int(reached[place]), int(starts[place]))
         return bool(overlaps)
@@ -285,20 +314,27 @@ class _Verification:
         message = f"{stop - start} bytes that belong to no structure"
         self._add(Finding("warning", "file", message, start))
 
-    def _buckets(self, index: memoryview, footer: Footer, catalog: Catalog) -> None:
+    def _buckets(
+        self,
+        index: memoryview,
+        footer: Footer,
+        catalog: Catalog,
+        annex: Annex | None,
+        data: DataChecksum,
+    ) -> None:
         empty = row_group_index.parse(b"", catalog, 0, 0)
-        head = FileHead(self.source.name, self.source.size, footer, catalog, empty, None)
+        head = FileHead(self.source.name, self.source.size, footer, catalog, empty, annex, None)
         check = BucketCheck(head.open(self.source, self.limits))
         # Walked again instead of kept: statistics of many row groups take much memory as objects.
         groups = walk_index(
             index, catalog, footer.num_row_groups, footer.schema_offset, lambda *_: None
         )
-        work = self._checks(groups, catalog)
+        work = self._checks(groups, catalog, data)
         for report in ordered_map(lambda item: check.run(*item), work, self.use_threads):
             self._take(report)
 
     def _checks(
-        self, row_groups: Iterator[WalkedRowGroup], catalog: Catalog
+        self, row_groups: Iterator[WalkedRowGroup], catalog: Catalog, checksum: DataChecksum
     ) -> Iterator[tuple[int, int, BucketPlace, memoryview, list[Statistic]]]:
         """The buckets to check, with their bytes."""
         positions = np.arange(catalog.num_columns, dtype=np.int64)
@@ -318,6 +354,8 @@ class _Verification:
                 missing += place is None
                 place = place or BucketPlace(bucket)
                 data = memoryview(self.source.read(place.offset, place.compressed_size))
+                if not place.missing:
+                    checksum.add(place.offset, data)
                 yield number, group.num_rows, place, data, statistics.get(bucket, [])
             if missing:
                 message = (

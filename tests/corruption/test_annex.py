@@ -1,0 +1,161 @@
+"""Files with an annex: whatever single bit flips, the data is right or the file is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import pymosaic
+from pymosaic.testing.annex import with_annex, without_annex
+from pymosaic.testing.pieces import INTEGER, entry, forge, numbers, row_group, schema
+from tests.corruption.corpus import LIMITS
+from tests.corruption.mutations import flip
+from tests.property.reference import reference_table
+from tests.writing import written
+
+TABLE = pa.table({"age": [31, 52, 7, None], "name": ["Ann", "Bo", None, "Cy"]})
+FILTERS = [[("age", ">", 50)], [("age", "<", 10)], [("name", "==", "Cy")], [("age", "is null")]]
+
+
+def answers(data: bytes) -> Iterator[object]:
+    """Everything that a file can be asked; stops at the first error."""
+    with pymosaic.MosaicFile(data, limits=LIMITS) as file:
+        yield file.num_rows
+        yield repr([file.statistics(i) for i in range(file.num_row_groups)])
+        yield file.schema
+        questions: list[dict[str, Any]] = [{}, *({"filters": x} for x in FILTERS)]
+        questions += [{"columns": [name]} for name in file.column_names]
+    for question in questions:
+        # Each alone: a projection may be wrong where reading everything fails.
+        yield lambda question=question: pymosaic.read_table(data, limits=LIMITS, **question)
+
+
+def outcomes(data: bytes) -> list[object]:
+    found: list[object] = []
+    try:
+        found += answers(data)
+    except pymosaic.MosaicError:
+        return ["refused"]
+    results: list[object] = []
+    for answer in found:
+        try:
+            results.append(answer() if callable(answer) else answer)
+        except pymosaic.MosaicError:
+            results.append("refused")
+    return results
+
+
+FILES = {
+    "monolithic": {"num_buckets": 2, "statistics": True},
+    "paged": {"num_buckets": 2, "statistics": True, "page_size_threshold": 0},
+    "uncompressed": {"num_buckets": 2, "statistics": True, "compression": "none"},
+    "one bucket": {"num_buckets": 1, "statistics": True, "compression": "none"},
+}
+
+
+@pytest.mark.parametrize("rows", [4, 0], ids=["rows", "no rows"])
+@pytest.mark.parametrize("name", FILES)
+def test_no_flipped_bit_changes_an_answer(name: str, rows: int) -> None:
+    data = written(TABLE.slice(0, rows), **FILES[name])
+    expected = outcomes(data)
+    assert "refused" not in expected
+    assert pymosaic.verify(data) == []
+    unnoticed = 0
+    for position in range(8 * len(data)):
+        damaged = flip(data, position).data
+        found = outcomes(damaged)
+        if found != ["refused"]:
+            for answer, right in zip(found, expected, strict=True):
+                assert answer in ("refused", right), f"bit {position}"
+            unnoticed += found == expected
+        errors = [x for x in pymosaic.verify(damaged, limits=LIMITS) if x.severity == "error"]
+        assert errors, f"bit {position} is not noticed by verify"
+    # The head, which only says where a lost annex was, and bits of zstd that mean nothing.
+    assert unnoticed <= 64 + 8
+
+
+def test_without_the_annex_statistics_may_lie() -> None:
+    data = without_annex(written(TABLE, **FILES["monolithic"]))
+    expected = outcomes(data)
+    wrong = 0
+    for position in range(8 * (len(data) - 100), 8 * len(data)):
+        found = outcomes(flip(data, position).data)
+        wrong += found != ["refused"] and any(
+            answer not in ("refused", right) for answer, right in zip(found, expected, strict=True)
+        )
+    assert wrong > 0
+
+
+@pytest.mark.parametrize("bucket_size", [56, 40])
+def test_a_bucket_cannot_be_moved_over_the_annex(bucket_size: int) -> None:
+    """A flipped offset that makes a bucket of just the annex, and so leaves no gap for one."""
+    values = bytes([0, 0]) + numbers(*range((64 - 2) // 4 - 1)) + bytes(2)
+    raw = values[:bucket_size]
+    content = schema(("a", INTEGER))
+    rows = (bucket_size - 2) // 4
+    filler = bytes(64 - bucket_size)
+    index = row_group(rows, entry(0, 0, len(raw), len(raw)))
+    data = with_annex(forge(raw + filler, content, index))
+    assert pymosaic.read_table(data).num_rows == rows
+    index_offset = int.from_bytes(data[-32:-24], "big")
+    for position in range(8 * index_offset, 8 * (index_offset + len(index))):
+        with pytest.raises(pymosaic.MosaicError):
+            pymosaic.read_table(flip(data, position).data, limits=LIMITS)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("rows", [4, 0], ids=["rows", "no rows"])
+def test_the_reference_reads_it(name: str, rows: int) -> None:
+    table = TABLE.slice(0, rows)
+    data = written(table, **FILES[name])
+    assert pymosaic.read_metadata(data).annex_size > 0
+    assert reference_table(data).equals(table)
+
+
+def test_the_reference_reads_files_without_columns() -> None:
+    for compression in ("zstd", "none"):
+        data = written(pa.table({}), compression=compression)
+        assert pymosaic.read_metadata(data).guarded
+        assert reference_table(data).num_columns == 0
+
+
+class TestSeveralRowGroups:
+    TABLE = pa.table({f"c{i}": range(i, i + 40) for i in range(7)})
+
+    def file(self, compression: str) -> bytes:
+        batches = self.TABLE.to_batches(max_chunksize=10)
+        options: dict[str, Any] = {"row_group_bytes": 1, "num_buckets": 3}
+        return written(pa.Table.from_batches(batches), compression=compression, **options)
+
+    @pytest.mark.parametrize("compression", ["zstd", "none"])
+    def test_are_read_by_both(self, compression: str) -> None:
+        data = self.file(compression)
+        assert pymosaic.read_metadata(data).num_row_groups == 4
+        assert pymosaic.verify(data) == []
+        assert pymosaic.read_table(data).equals(self.TABLE)
+        assert reference_table(data).equals(self.TABLE)
+
+    def test_uncompressed_buckets_cannot_be_exchanged(self) -> None:
+        data = self.file("none")
+        metadata = pymosaic.read_metadata(data)
+        one, other = (metadata.row_group(i).bucket(1) for i in (0, 2))
+        assert one.compressed_size == other.compressed_size
+        swapped = bytearray(data)
+        size = one.compressed_size
+        swapped[one.offset : one.offset + size] = data[other.offset : other.offset + size]
+        with pytest.raises(pymosaic.CorruptFileError, match="row group 0, bucket 1: does not"):
+            pymosaic.read_table(bytes(swapped))
+
+    def test_verify_notices_exchanged_frames(self) -> None:
+        data = self.file("zstd")
+        metadata = pymosaic.read_metadata(data)
+        one, other = (metadata.row_group(i).bucket(1) for i in (1, 2))
+        assert one.compressed_size == other.compressed_size
+        swapped = bytearray(data)
+        size = one.compressed_size
+        swapped[one.offset : one.offset + size] = data[other.offset : other.offset + size]
+        (finding,) = pymosaic.verify(bytes(swapped))
+        assert "common checksum" in finding.message
