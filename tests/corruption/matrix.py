@@ -4,6 +4,8 @@
     python -m tests.corruption.matrix --sample 20     20 inputs of each kind and file
     python -m tests.corruption.matrix --unprotected   every bit that no checksum covers, in files
                                                       that have them
+    python -m tests.corruption.matrix --guarded       only files in which a checksum covers every
+                                                      byte: no damage may change what is read
 
 Files are read in a process of their own, under a cap on its address space and with an alarm for
 each input, so that a crash, a hang or an allocation beyond the limits is counted and not suffered.
@@ -77,6 +79,7 @@ class Extent:
     seed: int = 0
     sample: int | None = None
     unprotected: bool = False
+    guarded: bool = False
 
     def kinds(self, checksums: bool) -> Sequence[str]:
         """The kinds of damage that a file gets."""
@@ -107,7 +110,7 @@ def examine_file(specimen: Specimen, extent: Extent, report: Connection) -> None
     )
     # Only a file in which a checksum covers every byte has no findings at all.
     guarded = bool(fields) and not pymosaic.verify(specimen.data, use_threads=False)
-    for kind in extent.kinds(checksums):
+    for kind in () if extent.guarded and not guarded else extent.kinds(checksums):
         counts: Counter[str] = Counter()
         by_field: dict[str, Counter[str]] = {}
         if kind == "unprotected":
@@ -255,10 +258,11 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.corruption.matrix")
     parser.add_argument("--sample", type=int, help="inputs of each kind and file; all by default")
     parser.add_argument("--unprotected", action="store_true", help="bits without a checksum")
+    parser.add_argument("--guarded", action="store_true", help="files with checksums everywhere")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="where to keep the counts")
     options = parser.parse_args(arguments)
-    extent = Extent(options.seed, options.sample, options.unprotected)
+    extent = Extent(options.seed, options.sample, options.unprotected, options.guarded)
     summary = run(extent, options.json)
     sys.stdout.write(json.dumps(summary.as_dict(), indent=1) + "\n")
     return 1 if summary.violations else 0

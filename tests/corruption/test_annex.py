@@ -48,7 +48,7 @@ def outcomes(data: bytes) -> list[object]:
     return results
 
 
-FILES = {
+FILES: dict[str, dict[str, Any]] = {
     "monolithic": {"num_buckets": 2, "statistics": True},
     "paged": {"num_buckets": 2, "statistics": True, "page_size_threshold": 0},
     "uncompressed": {"num_buckets": 2, "statistics": True, "compression": "none"},

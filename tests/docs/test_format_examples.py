@@ -1,4 +1,4 @@
-"""The hex examples of the format page are the bytes of the files that the page writes."""
+"""The hex examples of the format and annex pages are the bytes of the files that they write."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from tests.docs.running import run_document
 from tests.equality import assert_identical
 from tests.oracle import decode
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "format.md"
-TEXT = PAGE.read_text(encoding="utf-8")
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES = [DOCS / "format.md", DOCS / "annex.md"]
+TEXT = "".join(page.read_text(encoding="utf-8") for page in PAGES)
 # The first line names the file; the others are lines of its listing, none left out.
 EXAMPLE = re.compile(r"^```hex\n(\w+\.mosaic)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EXAMPLES = [(found[1], found[2].splitlines()) for found in EXAMPLE.finditer(TEXT)]
@@ -22,11 +23,11 @@ EXAMPLES = [(found[1], found[2].splitlines()) for found in EXAMPLE.finditer(TEXT
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The files that the page writes, by name."""
+    """The files that the pages write, by name."""
     directory = tmp_path_factory.mktemp("format")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(directory)
-        assert run_document(PAGE) == 1
+        assert [run_document(page) for page in PAGES] == [1, 1]
     return {path.name: path.read_bytes() for path in directory.iterdir()}
 
 

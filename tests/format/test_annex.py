@@ -59,7 +59,7 @@ def test_every_flipped_bit_of_table_and_trailer_is_noticed() -> None:
     for position in range(8 * (8 + 16 + 8), 8 * len(data)):
         damaged = bytearray(data)
         damaged[position // 8] ^= 1 << position % 8
-        trailer = Trailer.parse(damaged)
+        trailer = Trailer.parse(bytes(damaged))
         if trailer is not None:
             with pytest.raises(pymosaic.MosaicError):
                 annex.parse_table(trailer, bytes(damaged)[-trailer.closing_size :], len(data))

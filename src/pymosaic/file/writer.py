@@ -461,9 +461,10 @@ def write_table(
         Columns (names or patterns) for which each row group stores null count, minimum and
         maximum; True for all columns that can have them.
     checksum : bool
-        Add a checksum to every zstd frame, so that damage is detected on reading. Without, the file
-        equals what the reference implementation writes byte for byte, including statistics that
-        its way of comparing NaN makes unreliable (this package ignores them when reading).
+        Add a checksum to every zstd frame, and an annex with those of all other structures, so that
+        damage is detected on reading. Without, the file equals what the reference implementation
+        writes byte for byte, including statistics that its way of comparing NaN makes unreliable
+        (this package ignores them when reading).
     use_threads : bool
         Encode and compress buckets on several threads.
     split_batches : bool, optional

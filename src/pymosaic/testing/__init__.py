@@ -6,6 +6,7 @@ module                     contents
 ``pymosaic.testing``       tables as files of any legal layout, and the catalogue: legal and
                            illegal files by name, with the expected data or error
 ``…testing.pieces``        the structures of a file, assembled by hand, even incorrectly
+``…testing.annex``         annexes put into files and taken out of them, even incorrectly
 ``…testing.strategies``    hypothesis strategies for schemas, tables, options and layouts
 ========================== ======================================================================
 """
