@@ -202,34 +202,20 @@ def test_a_second_session_is_made_ready_on_its_own(other, wide):
     assert scan_columns(frame) == [["id"]]
 
 
-def test_without_planning_in_the_driver_sparks_own_processes_do_it(other, wide, monkeypatch):
-    load = session._load
-
-    def fail_for_source(context, unit, name=None):
-        if unit == "MosaicSource":
-            raise RuntimeError("no such class in this Spark")
-        return load(context, unit, name)
-
-    monkeypatch.setattr(session, "_load", fail_for_source)
-    support = enable(other)
-    assert support.push_down
-    assert not support.driver_planning
-    assert support.reasons == ("planning in the driver: no such class in this Spark",)
+def test_a_session_that_was_not_made_ready_has_the_source_too(other, wide):
     frame = other.read.format("mosaic").load(str(wide))
     chosen = frame.where("id = 37 or id = 12").select("column_001")
     assert sorted(row[0] for row in chosen.collect()) == [12, 37]
     assert rows_read(chosen) == 2
     assert frame.count() == 80
-    assert frame.toArrow().num_columns == 300
-    with pytest.raises(Exception, match="did you mean 'columns'"):
-        other.read.format("mosaic").option("colums", "id").load(str(wide))
 
 
 def test_a_spark_of_other_internals_is_told(other, monkeypatch):
     def fail(spark):
         raise RuntimeError("cannot compile\nat line 5")
 
-    monkeypatch.setattr(session, "_install_rule", fail)
+    monkeypatch.setattr(session, "_install", fail)
     support = enable(other)
     assert not support.push_down
-    assert support.reasons == ("optimizer rule: cannot compile",)
+    assert not support.driver_planning
+    assert support.reasons == ("Java parts: cannot compile",)

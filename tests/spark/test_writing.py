@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions as f
 
 import pymosaic
@@ -58,7 +59,7 @@ def test_append_adds_and_overwrite_replaces(spark, base):
 
 def test_error_is_the_default_mode_and_ignore_does_nothing(spark, base):
     pymosaic.spark.write(spark.range(3), base)
-    with pytest.raises(Exception, match="DatasetExistsError"):
+    with pytest.raises(AnalysisException, match="already has 2 files"):
         pymosaic.spark.write(spark.range(9), base)
     pymosaic.spark.write(spark.range(9), base, mode="ignore")
     assert ids(base) == [0, 1, 2]

@@ -22,6 +22,11 @@ MODE = "_mode"
 TABLE = "_table"
 # The session's spark.sql.caseSensitive, for a write.
 CASE_SENSITIVE = "_casesensitive"
+# The partitions that a write replaces, as a condition, and the columns that it is about.
+REPLACE = "_replace"
+PARTITION_SCHEMA = "_partitionschema"
+# Internal options that are JSON, and their names in Python.
+_INTERNAL = {PUSHED: "pushed", REPLACE: "replace", PARTITION_SCHEMA: "partition_schema"}
 _MIB = 1 << 20
 
 
@@ -99,6 +104,10 @@ class SourceOptions:
         Whether the path is that of a table in Spark's catalog.
     case_sensitive : bool
         Whether column names that differ only in case are different.
+    replace : list, optional
+        A condition for partitions that a write replaces.
+    partition_schema : dict, optional
+        The columns of that condition, as Spark writes a schema in JSON.
     """
 
     path: str | None = None
@@ -117,6 +126,8 @@ class SourceOptions:
     mode: str | None = None
     is_table: bool = False
     case_sensitive: bool = False
+    replace: list[Any] | None = None
+    partition_schema: dict[str, Any] | None = None
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SourceOptions:
@@ -135,10 +146,10 @@ class SourceOptions:
         """
         found: dict[str, Any] = {"writer": {}, "storage": {}}
         for lowered, (key, text) in _own({key.lower(): (key, options[key]) for key in options}):
-            if lowered == PUSHED:
-                found["pushed"] = json.loads(text)
-            elif lowered == MODE:
+            if lowered == MODE:
                 found["mode"] = text
+            elif lowered in _INTERNAL:
+                found[_INTERNAL[lowered]] = json.loads(text)
             elif lowered == TABLE:
                 found["is_table"] = True
             elif lowered == CASE_SENSITIVE:
@@ -189,7 +200,7 @@ def _own(options: dict[str, tuple[str, str]]) -> Iterable[tuple[str, tuple[str, 
     return [
         (key, value)
         for key, value in options.items()
-        if f"{prefix}{key}" in options or key in ("path", TABLE, CASE_SENSITIVE)
+        if f"{prefix}{key}" in options or key == "path" or key.startswith("_")
     ]
 
 

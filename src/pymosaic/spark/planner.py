@@ -11,15 +11,27 @@ import json
 import struct
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pyarrow as pa
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.types import StructType
 
-from pymosaic.spark.reading import MosaicReader, Split, start_worker
+from pymosaic.errors import DatasetExistsError, MosaicError
+from pymosaic.spark.options import SourceOptions
+from pymosaic.spark.partitions import remove_partitions
+from pymosaic.spark.reading import (
+    MosaicReader,
+    Split,
+    has_files,
+    partition_columns,
+    partition_values,
+    start_worker,
+)
 from pymosaic.spark.source import MosaicDataSource
 from pymosaic.spark.types import spark_types
+from pymosaic.spark.writing import TaskWriter
 
 __all__ = ["DriverPlanner"]
 
@@ -47,42 +59,120 @@ def _packed(schema: pa.Schema) -> list[bytes]:
     return [b"".join(columns), *kinds]
 
 
+def _texts(texts: Iterable[str | None]) -> bytes:
+    """Texts, each after its length in bytes; -1 stands for none."""
+    encoded = [None if text is None else text.encode() for text in texts]
+    return b"".join(
+        struct.pack(">i", -1) if text is None else struct.pack(">i", len(text)) + text
+        for text in encoded
+    )
+
+
+def _struct(text: str) -> StructType:
+    return StructType.fromJson(json.loads(text))
+
+
+def _told(error: Exception) -> list[str]:
+    """An error in one line; then, if Spark has a class for it, its name and its one parameter."""
+    text = " ".join(str(error).split())
+    if isinstance(error, DatasetExistsError):
+        return [text, "PATH_ALREADY_EXISTS", "outputPath", text.partition(" already ")[0]]
+    if isinstance(error, FileNotFoundError):
+        path = error.filename or text
+        told = f"No such file or directory: {path}" if error.filename else text
+        return [told, "PATH_NOT_FOUND", "path", str(path)]
+    if isinstance(error, MosaicError) and text:
+        return [text]
+    return [f"{type(error).__name__}: {text}"]
+
+
 class DriverPlanner:
-    """The object that the JVM calls through py4j, as a ``java.util.function.Function``."""
+    """The object that the JVM calls through py4j, as a ``java.util.function.Function``.
+
+    A request is JSON; the parts of an answer each come after their length.
+    """
 
     def __init__(self) -> None:
         self._pickler: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]
         self._scans: OrderedDict[str, MosaicReader] = OrderedDict()
         self._lock = threading.Lock()
+        self._answers: dict[str, Callable[[dict[str, Any]], list[bytes]]] = {
+            "schema": self._schema,
+            "keys": self._keys,
+            "exists": self._exists,
+            "partitions": self._partitions,
+            "create": self._create,
+            "count": self._count,
+            "plan": self._plan,
+            "write": self._write,
+            "commit": self._commit,
+            "remove": self._remove,
+        }
 
     def apply(self, question: str) -> bytes:
-        """Answer a request (JSON) with parts, each prefixed by its length; with none on any error.
-
-        Spark then asks again in its own way, which shows the error to users.
-        """
+        """Answer a request; an error is answered by what users are told, with a negative count."""
         try:
-            parts = self._answer(json.loads(question))
-        except Exception:
-            parts = []
+            asked = json.loads(question)
+            parts = self._answers[asked["kind"]](asked)
+            count = len(parts)
+        except Exception as error:
+            parts = [text.encode() for text in _told(error)]
+            count = -len(parts)
         framed = b"".join(struct.pack(">i", len(part)) + part for part in parts)
-        return struct.pack(">i", len(parts)) + framed
+        return struct.pack(">i", count) + framed
 
-    def _answer(self, question: dict[str, Any]) -> list[bytes]:
-        kind = question["kind"]
-        if kind == "create":
-            source = MosaicDataSource(question["options"])
-            parts = [] if "schema" in question else _packed(source.arrow_schema())
-            return [self._pickler.dumps(source), *parts]
-        schema = StructType.fromJson(json.loads(question["schema"]))
-        if kind == "count":
-            source = MosaicDataSource(question["options"])
-            return [str(self._reader(source, schema).num_rows).encode()]
+    def _schema(self, question: dict[str, Any]) -> list[bytes]:
+        """The columns of the files at a path, and which of them directories make."""
+        schema, keys = MosaicDataSource(question["options"]).columns()
+        return [_texts(keys), *_packed(schema)]
+
+    def _keys(self, question: dict[str, Any]) -> list[bytes]:
+        return [_texts(partition_columns(SourceOptions.parse(question["options"])))]
+
+    def _exists(self, question: dict[str, Any]) -> list[bytes]:
+        return [str(has_files(SourceOptions.parse(question["options"]))).lower().encode()]
+
+    def _partitions(self, question: dict[str, Any]) -> list[bytes]:
+        values = partition_values(SourceOptions.parse(question["options"]))
+        return [_texts(text for value in values for text in value)]
+
+    def _create(self, question: dict[str, Any]) -> list[bytes]:
+        return [self._pickler.dumps(MosaicDataSource(question["options"]))]
+
+    def _count(self, question: dict[str, Any]) -> list[bytes]:
+        source = MosaicDataSource(question["options"])
+        return [str(self._reader(source, _struct(question["schema"])).num_rows).encode()]
+
+    def _plan(self, question: dict[str, Any]) -> list[bytes]:
+        schema = _struct(question["schema"])
         source = self._pickler.loads(base64.b64decode(question["source"]))
         if source.starts_workers:
             return [self._pickler.dumps((start_worker, schema)), self._pickler.dumps(Split(()))]
         reader = self._reader(source, schema, last=True)
         command = self._pickler.dumps((reader.batches, schema))
         return [command, *(self._pickler.dumps(split) for split in reader.partitions())]
+
+    def _write(self, question: dict[str, Any]) -> list[bytes]:
+        source = MosaicDataSource(question["options"])
+        writer = source.writer(_struct(question["schema"]), question["overwrite"])
+        message = _struct(question["message"])
+        task = TaskWriter(writer, message.names[0])
+        return [self._pickler.dumps((task, message)), self._pickler.dumps(writer)]
+
+    def _commit(self, question: dict[str, Any]) -> list[bytes]:
+        writer = self._pickler.loads(base64.b64decode(question["writer"]))
+        messages = [
+            None if text is None else self._pickler.loads(base64.b64decode(text))
+            for text in question["messages"]
+        ]
+        (writer.abort if question["abort"] else writer.commit)(messages)
+        return [b""]
+
+    def _remove(self, question: dict[str, Any]) -> list[bytes]:
+        options = SourceOptions.parse(question["options"])
+        schema = _struct(question["schema"])
+        remove_partitions(options, json.loads(question["condition"]), schema)
+        return [b""]
 
     def _reader(
         self, source: MosaicDataSource, schema: StructType, last: bool = False

@@ -35,7 +35,7 @@ from pymosaic.filters.predicates import Predicate
 from pymosaic.filters.tuples import parse_filters
 from pymosaic.filters.wire import decode
 
-__all__ = ["Groups", "decode_filters", "narrowed", "renamed", "translate"]
+__all__ = ["Groups", "decode_filters", "literal_value", "narrowed", "renamed", "translate"]
 
 # Disjunctive normal form: one of the groups must hold; None is true for every row.
 Groups = list[list[tuple[Any, ...]]] | None
@@ -135,7 +135,7 @@ def _comparison(
     column = _column(children[0], types)
     if column is None:
         return UNKNOWN
-    known, value = _literal(children[1], types[column])
+    known, value = literal_value(children[1], types[column])
     if not known:
         return UNKNOWN
     if value is None:
@@ -156,7 +156,7 @@ def _null_safe(
     column = _column(children[0], types)
     if column is None:
         return UNKNOWN
-    known, value = _literal(children[1], types[column])
+    known, value = literal_value(children[1], types[column])
     if not known:
         return UNKNOWN
     if value is None:
@@ -174,7 +174,7 @@ def _set_test(
         return UNKNOWN
     values = []
     for child in children[1:]:
-        known, value = _literal(child, types[column])
+        known, value = literal_value(child, types[column])
         if not known or value != value:
             return UNKNOWN
         values.append(value)
@@ -190,7 +190,7 @@ def _text_test(
     column = _column(children[0], types)
     if column is None or not pa.types.is_string(types[column]):
         return UNKNOWN
-    known, value = _literal(children[1], types[column])
+    known, value = literal_value(children[1], types[column])
     if not known:
         return UNKNOWN
     if value is None:
@@ -200,7 +200,7 @@ def _text_test(
     return starts_with(column, value)
 
 
-def _literal(node: Mapping[str, Any], arrow_type: pa.DataType) -> tuple[bool, Any]:
+def literal_value(node: Mapping[str, Any], arrow_type: pa.DataType) -> tuple[bool, Any]:
     """Whether a literal can be compared with a column exactly as Spark does, and the literal."""
     kind, text = node.get("type"), node.get("value")
     if kind is None:

@@ -29,7 +29,16 @@ if TYPE_CHECKING:
 
     from pymosaic.datasets.dataset import Dataset
 
-__all__ = ["BatchReader", "MosaicReader", "Split", "open_relation", "start_worker"]
+__all__ = [
+    "BatchReader",
+    "MosaicReader",
+    "Split",
+    "has_files",
+    "open_relation",
+    "partition_columns",
+    "partition_values",
+    "start_worker",
+]
 
 # The cost of opening a file, in bytes read: a task gets no more small files than it can open in
 # the time that another task takes to read its share.
@@ -114,6 +123,33 @@ def has_files(options: SourceOptions) -> bool:
         return bool(discover(tuple(locations), filesystem, False).files)
     except FileNotFoundError:
         return False
+
+
+def partition_columns(options: SourceOptions) -> tuple[str, ...]:
+    """The columns that directories make, as the options say, or else as the files tell."""
+    if options.partition_by is not None:
+        return options.partition_by
+    first = next(iter(_partitions(options)), ())
+    return tuple(key for key, _ in first)
+
+
+def partition_values(options: SourceOptions) -> list[tuple[str | None, ...]]:
+    """The values, as text, of all partitions that have files."""
+    return sorted(
+        {tuple(text for _, text in partition) for partition in _partitions(options)},
+        key=lambda value: tuple((text is not None, text or "") for text in value),
+    )
+
+
+def _partitions(options: SourceOptions) -> Iterable[tuple[tuple[str, Any], ...]]:
+    if options.partitioning is None or not (options.path or options.paths):
+        return ()
+    locations, filesystem = locate(options.locations, options.storage)
+    try:
+        files = discover(tuple(locations), filesystem, True).files
+    except FileNotFoundError:
+        return ()
+    return (file.partition for file in files)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,11 +24,23 @@ __all__ = ["Support", "active", "enable", "own_python"]
 
 _PACKAGE = "pymosaic.spark"
 _MAX_STARTED = 4
-# Texts by the order in which they can be compiled, and the rules among them in which they run.
-_UNITS = {"MosaicSource": None, "MosaicTables": None, "MosaicScans": "MosaicTables"}
+# Where Spark looks for the names of sources.
+_SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
+_SOURCES = (
+    "MosaicCommands",
+    "MosaicProvider",
+    "MosaicScans",
+    "MosaicSource",
+    "MosaicTable",
+    "MosaicTables",
+    "MosaicWrites",
+    "Refusal",
+    "Values",
+)
+# Optimizer rules, in the order in which they run.
 _RULES = ("MosaicTables", "MosaicScans")
-# Class loaders of what was compiled, by the gateway to their JVM.
-_LOADERS: WeakKeyDictionary[Any, dict[str, Background[Any]]] = WeakKeyDictionary()
+# The class loader that has what was compiled, by the gateway to its JVM.
+_LOADERS: WeakKeyDictionary[Any, Background[Any]] = WeakKeyDictionary()
 # Contexts whose Python workers were started, and sessions that are ready.
 _STARTED: WeakSet[Any] = WeakSet()
 _READY: WeakKeyDictionary[Any, Support] = WeakKeyDictionary()
@@ -88,22 +104,13 @@ def _make_ready(spark: SparkSession) -> Support:
     if not hasattr(spark, "_jsparkSession"):
         _register_plainly(spark)
         return Support(False, False, ("Spark Connect gives no access to the optimizer",))
-    reasons = []
-    driver_planning = push_down = True
-    _start_compiling(spark.sparkContext)
     try:
-        _register(spark)
+        _install(spark)
     except Exception as error:  # whatever the JVM or py4j find wrong
-        driver_planning = False
-        reasons.append(f"planning in the driver: {_first_line(error)}")
         with active(spark):
             _register_plainly(spark)
-    try:
-        _install_rule(spark)
-    except Exception as error:
-        push_down = False
-        reasons.append(f"optimizer rule: {_first_line(error)}")
-    return Support(push_down, driver_planning, tuple(reasons))
+        return Support(False, False, (f"Java parts: {_first_line(error)}",))
+    return Support(True, True)
 
 
 @contextmanager
@@ -144,27 +151,25 @@ def _register_plainly(spark: SparkSession) -> None:
             raise
 
 
-def _register(spark: Any) -> None:
-    """Register a source whose questions this process answers, and start workers for it."""
+def _install(spark: Any) -> None:
+    """Install the Java parts, whose questions this process answers, and start workers."""
     from pyspark.java_gateway import ensure_callback_server_started
 
     from pymosaic.spark.planner import DriverPlanner
     from pymosaic.spark.source import MosaicDataSource
 
     context = spark.sparkContext
-    name = MosaicDataSource.name()
-    manager = spark._jsparkSession.sessionState().dataSourceManager()
-    source_class = _load(context, "MosaicSource")
+    _start_compiling(context)
+    wrapped = _wrapped(spark, MosaicDataSource)
     ensure_callback_server_started(context._gateway)  # type: ignore[no-untyped-call]
-    arguments = context._jvm.java.util.ArrayList()
-    arguments.add(_wrapped(spark, MosaicDataSource))
-    arguments.add(DriverPlanner())
-    source = source_class.getConstructors()[0].newInstance(arguments.toArray())
-    source.register(manager, name)
-    if context._jsc.sc().isLocal() and context not in _STARTED:
-        _STARTED.add(context)
-        with suppress(Exception):  # queries start what they need
-            source.startWorkers(name, min(context.defaultParallelism, _MAX_STARTED))
+    source = _new(context, "MosaicSource", wrapped, DriverPlanner())
+    with active(spark):
+        source.install()
+        _install_rules(spark)
+        if context._jsc.sc().isLocal() and context not in _STARTED:
+            _STARTED.add(context)
+            with suppress(Exception):  # queries start what they need
+                source.startWorkers(min(context.defaultParallelism, _MAX_STARTED))
 
 
 def _wrapped(spark: Any, source: type) -> Any:
@@ -192,42 +197,57 @@ def own_python(spark: Any) -> Iterator[None]:
         context.pythonExec = usual
 
 
-def _install_rule(spark: Any) -> None:
+def _install_rules(spark: Any) -> None:
     session = spark._jsparkSession
     extensions = session.extensions()
     built = extensions.buildOptimizerRules(session)
     installed = {built.apply(place).getClass().getName() for place in range(built.size())}
-    context = spark.sparkContext
     for rule in _RULES:
         if f"{_PACKAGE}.{rule}" not in installed:
-            extension_class = _load(context, rule, f"{rule}$Extension")
-            arguments = context._gateway.new_array(context._jvm.java.lang.Object, 0)
-            extension_class.getConstructors()[0].newInstance(arguments).apply(extensions)
+            _new(spark.sparkContext, f"{rule}$Extension").apply(extensions)
 
 
-def _load(context: Any, unit: str, name: str | None = None) -> Any:
-    """The class of a name, compiled in the driver's JVM by the Janino that Spark brings.
-
-    Compiling is also the test whether this Spark has what the text uses.
-    """
-    _start_compiling(context)
-    return _LOADERS[context._gateway][unit].result().loadClass(f"{_PACKAGE}.{name or unit}")
+def _new(context: Any, name: str, *arguments: Any) -> Any:
+    """A new object of a class that was compiled."""
+    values = context._jvm.java.util.ArrayList()
+    for argument in arguments:
+        values.add(argument)
+    loaded = _LOADERS[context._gateway].result().loadClass(f"{_PACKAGE}.{name}")
+    return loaded.getConstructors()[0].newInstance(values.toArray())
 
 
 def _start_compiling(context: Any) -> None:
     """Compile, once for a JVM, beside what else a new session has to load."""
     if context._gateway not in _LOADERS:
-        loaders = _LOADERS[context._gateway] = {}
-        for unit, needed in _UNITS.items():
-            parent = None if needed is None else loaders[needed]
-            loaders[unit] = Background(partial(_compile, context, unit, parent))
+        loader = context._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        _LOADERS[context._gateway] = Background(partial(_compile, context, loader))
 
 
-def _compile(context: Any, unit: str, parent: Background[Any] | None) -> Any:
-    """The loader of the classes in a text, which may use those of another text."""
-    loader = context._jsc.getClass().getClassLoader() if parent is None else parent.result()
-    compiler = context._jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(loader)
+def _compile(context: Any, loader: Any) -> Any:
+    """Compile the texts by the Janino that Spark brings, and add the classes to a class loader.
+
+    Compiling is also the test whether this Spark has what the texts use. Spark looks for sources in
+    the class path, which only takes files: hence the jar.
+    """
+    jvm = context._jvm
+    resources_of = jvm.org.codehaus.commons.compiler.util.resource
+    texts = context._gateway.new_array(resources_of.Resource, len(_SOURCES))
+    for place, name in enumerate(_SOURCES):
+        text = resources.files(_PACKAGE).joinpath("java", f"{name}.java").read_text("utf-8")
+        texts[place] = resources_of.StringResource(f"{name}.java", text)
+    compiler = jvm.org.codehaus.janino.Compiler()
+    compiler.setIClassLoader(jvm.org.codehaus.janino.ClassLoaderIClassLoader(loader))
     compiler.setTargetVersion(8)  # for static methods of interfaces
-    compiler.cook(resources.files(_PACKAGE).joinpath("java", f"{unit}.java").read_text("utf-8"))
-    return compiler.getClassLoader()
+    classes = resources_of.MapResourceCreator()
+    compiler.setClassFileCreator(classes)
+    compiler.compile(texts)
+    directory = tempfile.mkdtemp(prefix="pymosaic-spark-")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    path = os.path.join(directory, "mosaic.jar")
+    compiled = classes.getMap()
+    with zipfile.ZipFile(path, "w") as jar:
+        for name in compiled.keySet():
+            jar.writestr(name, bytes(compiled[name]))
+        jar.writestr(_SERVICE, f"{_PACKAGE}.MosaicProvider\n")
+    loader.addURL(jvm.java.io.File(path).toURI().toURL())
+    return loader

@@ -10,10 +10,10 @@ from pymosaic.spark.options import SourceOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.datasource import DataSourceWriter
     from pyspark.sql.types import StructType
 
     from pymosaic.spark.reading import MosaicReader
+    from pymosaic.spark.writing import DatasetWriter
 
 __all__ = ["MosaicDataSource"]
 
@@ -47,13 +47,16 @@ class MosaicDataSource(DataSource):
         """The relation's columns: those of all files, or those selected by the option `columns`."""
         from pymosaic.spark.types import spark_schema
 
-        return spark_schema(self.arrow_schema())
+        return spark_schema(self.columns()[0])
 
-    def arrow_schema(self) -> pa.Schema:
-        """The same as the dataset layer has it."""
+    def columns(self) -> tuple[pa.Schema, tuple[str, ...]]:
+        """The same as the dataset layer has it, and which of them are made by directories."""
         from pymosaic.spark.reading import open_relation
 
-        return open_relation(self._parsed).scan(columns=self._parsed.columns).schema
+        dataset = open_relation(self._parsed)
+        schema = dataset.scan(columns=self._parsed.columns).schema
+        names = set(schema.names)
+        return schema, tuple(key for key in dataset.partition_columns if key in names)
 
     def reader(self, schema: StructType) -> MosaicReader:
         """Plan a read of the columns in ``schema``."""
@@ -61,7 +64,7 @@ class MosaicDataSource(DataSource):
 
         return MosaicReader(self._parsed, schema)
 
-    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+    def writer(self, schema: StructType, overwrite: bool) -> DatasetWriter:
         """Start a write."""
         from pymosaic.spark.writing import DatasetWriter
 

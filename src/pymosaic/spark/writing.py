@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from pymosaic.datasets.log import read_log
 from pymosaic.datasets.options import DATASET_OPTIONS, DatasetOptions
 from pymosaic.datasets.partition_types import united_types
 from pymosaic.datasets.partitioning import split_partition
+from pymosaic.datasets.replacement import ReplacedPartitions
 from pymosaic.datasets.rolling import PartitionedWriter, file_schema
 from pymosaic.datasets.snapshot import take_snapshot
 from pymosaic.datasets.splitting import partition_directory
@@ -24,13 +26,14 @@ from pymosaic.file.reader import MosaicFile
 from pymosaic.io import Directory, open_directory
 from pymosaic.spark.names import check_distinct, match_names
 from pymosaic.spark.options import SourceOptions
+from pymosaic.spark.partitions import partitions_that
 from pymosaic.spark.storage import locate
 from pymosaic.spark.types import arrow_schema, check_storable, conform
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-__all__ = ["DatasetWriter", "WrittenFiles"]
+__all__ = ["DatasetWriter", "TaskWriter", "WrittenFiles"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,19 @@ class WrittenFiles(WriterCommitMessage):
     """The message of a task to the driver: its complete files."""
 
     files: tuple[StagedFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskWriter:
+    """What a task runs: it writes its rows and answers with its message, in a column of a name."""
+
+    writer: DatasetWriter
+    column: str
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write the rows of one task."""
+        message = self.writer.write(batches)
+        yield pa.record_batch([pa.array([pickle.dumps(message)])], names=[self.column])
 
 
 class DatasetWriter(DataSourceArrowWriter):
@@ -64,6 +80,7 @@ class DatasetWriter(DataSourceArrowWriter):
         existing = _existing_partitions(storage)
         mode = options.mode or ("overwrite" if overwrite else "append")
         self._job: WriteJob | None = None
+        self._replaced = options if options.replace is not None else None
         if mode == "ignore" and existing is not None:
             return
         keys = options.partition_by
@@ -139,7 +156,17 @@ class DatasetWriter(DataSourceArrowWriter):
         ]
         if not files:
             files = self._write_empty(self._job)
-        self._job.commit(files)
+        self._job.commit(files, self._removes())
+
+    def _removes(self) -> Iterable[str] | ReplacedPartitions:
+        """The partitions that are replaced, if a condition selects them."""
+        if self._replaced is None:
+            return ()
+        from pyspark.sql.types import StructType
+
+        schema = StructType.fromJson(self._replaced.partition_schema or {})
+        condition = self._replaced.replace or []
+        return partitions_that(condition, schema, self._replaced.case_sensitive)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove the files of all tasks, including those that sent no message."""

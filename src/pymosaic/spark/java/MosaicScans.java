@@ -9,7 +9,6 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.UUID;
-import java.util.function.ToLongBiFunction;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.expressions.Alias;
@@ -22,9 +21,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
-import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.GeneralScalarExpression;
 import org.apache.spark.sql.connector.expressions.Literal;
@@ -42,7 +39,6 @@ import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy$;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
-import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
 import org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.StructField;
@@ -50,56 +46,55 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * Optimizer rule that gives scans of the "mosaic" source what Spark's Python sources lack: column
- * pruning, filters, limits, statistics, and count(*) from metadata.
+ * Scans of a table: Spark's own scan of a Python source, with what such sources lack: column pruning,
+ * filters, limits and statistics; and an optimizer rule that takes count(*) from metadata.
  *
- * It runs before Spark's push-down and only swaps the table of a relation for one with a richer
- * scan builder; Spark's own rules then decide what to push. What was pushed travels in options, to
- * a source of its own for each scan. Spark checks every filter and limit again. Nothing goes through
- * Spark's push-down of aggregates: its translation fails on expressions that the optimizer folded.
+ * What Spark pushes down travels in options, to a source of its own for each scan. Spark checks every
+ * filter and limit again. Nothing goes through Spark's push-down of aggregates: its translation fails
+ * on expressions that the optimizer folded.
  *
  * Plain old Java and raw types: Janino compiles it on the driver.
  */
 public class MosaicScans extends Rule {
-  static final String NAME = "mosaic";
   static final String SWITCH = "spark.mosaic.pushDown";
 
   /** Adds the rule to a session's extensions, also to those of a running session. */
   public static class Extension extends scala.runtime.AbstractFunction1 {
     public Object apply(Object extensions) {
-      ((SparkSessionExtensions) extensions).injectOptimizerRule(new Builder());
+      ((SparkSessionExtensions) extensions).injectOptimizerRule(new RuleBuilder());
       return scala.runtime.BoxedUnit.UNIT;
     }
   }
 
-  public static class Builder extends scala.runtime.AbstractFunction1 {
+  public static class RuleBuilder extends scala.runtime.AbstractFunction1 {
     public Object apply(Object session) { return new MosaicScans(); }
   }
 
   public TreeNode apply(TreeNode plan) {
-    if (!"true".equalsIgnoreCase(conf().getConfString(SWITCH, "true"))) return plan;
-    return MosaicTables.transformed(plan, new Swap());
+    if (!pushesDown()) return plan;
+    return MosaicTables.transformed(plan, new Change());
   }
 
-  public static class Swap extends scala.runtime.AbstractPartialFunction {
-    public boolean isDefinedAt(Object node) {
-      return MosaicTables.source(node) != null || counted(node) != null;
-    }
+  static boolean pushesDown() {
+    return "true".equalsIgnoreCase(
+        SparkSession.active().sessionState().conf().getConfString(SWITCH, "true"));
+  }
+
+  /** A scan that nothing is pushed into. */
+  public static class Wide implements ScanBuilder {
+    final Builder builder;
+
+    Wide(Builder builder) { this.builder = builder; }
+
+    public Scan build() { return builder.build(); }
+  }
+
+  public static class Change extends scala.runtime.AbstractPartialFunction {
+    public boolean isDefinedAt(Object node) { return counted(node) != null; }
 
     public Object applyOrElse(Object node, scala.Function1 otherwise) {
       DataSourceV2Relation counted = counted(node);
-      if (counted != null) return withCount((Aggregate) node, counted);
-      DataSourceV2Relation relation = MosaicTables.source(node);
-      return relation == null ? otherwise.apply(node) : swapped(relation);
-    }
-
-    /** The relation with a table of more abilities, or as it is. */
-    static DataSourceV2Relation swapped(DataSourceV2Relation relation) {
-      PythonTable table = (PythonTable) relation.table();
-      if (!usable(table, relation.options())) return relation;
-      Object[] fields = MosaicTables.fieldsOf(relation);
-      fields[0] = new MosaicTable(table, MosaicTables.storage(relation));
-      return (DataSourceV2Relation) relation.makeCopy(fields);
+      return counted == null ? otherwise.apply(node) : withCount((Aggregate) node, counted);
     }
 
     /** The relation whose rows, and nothing else, a node counts; null for all other nodes. */
@@ -113,8 +108,7 @@ public class MosaicScans extends Rule {
       while (child instanceof Project) child = ((Project) child).child();
       if (!(child instanceof DataSourceV2Relation)) return null;
       DataSourceV2Relation relation = (DataSourceV2Relation) child;
-      return relation.table() instanceof MosaicTable || MosaicTables.source(relation) != null
-          ? relation : null;
+      return relation.table() instanceof MosaicTable ? relation : null;
     }
 
     /** Whether an expression is count(*), under some name. */
@@ -135,74 +129,28 @@ public class MosaicScans extends Rule {
 
     /** The counts as a row, if metadata tells them: no task runs. */
     static LogicalPlan withCount(Aggregate aggregate, DataSourceV2Relation relation) {
-      if (relation.table() instanceof PythonTable) relation = swapped(relation);
-      if (!(relation.table() instanceof MosaicTable)) return aggregate;
       MosaicTable table = (MosaicTable) relation.table();
-      long count = table.builder(relation.options()).countAll();
+      Map options = table.options(relation.options().asCaseSensitiveMap());
+      long count = new Builder(table, options).countAll();
       if (count < 0) return aggregate;
       Object[] values = new Object[aggregate.output().size()];
       java.util.Arrays.fill(values, Long.valueOf(count));
       List rows = new ArrayList();
       rows.add(RowFactory.create(values));
-      return LocalRelation.fromExternalRows(aggregate.output(), MosaicTables.scalaList(rows));
-    }
-
-    /** Not usable: unknown to the active session, two columns of one name, or pruned by Spark. */
-    static boolean usable(PythonTable table, CaseInsensitiveStringMap options) {
-      try {
-        PythonDataSourceV2 provider = new PythonDataSourceV2();
-        provider.setShortName(table.name());
-        provider.source();
-      } catch (Exception e) {
-        return false;
-      }
-      Set seen = new HashSet();
-      StructField[] fields = table.schema().fields();
-      for (int i = 0; i < fields.length; i++) if (!seen.add(fields[i].name())) return false;
-      return !(table.newScanBuilder(options) instanceof SupportsPushDownRequiredColumns);
+      return LocalRelation.fromExternalRows(aggregate.output(), Values.scalaList(rows));
     }
   }
 
-  public static class MosaicTable implements Table, SupportsRead {
-    final PythonTable table;
-    final Map storage;
-
-    MosaicTable(PythonTable table, Map storage) {
-      this.table = table;
-      this.storage = storage;
-    }
-
-    public String name() { return table.name(); }
-    public StructType schema() { return table.schema(); }
-    public Column[] columns() { return table.columns(); }
-    public Transform[] partitioning() { return table.partitioning(); }
-    public Map properties() { return table.properties(); }
-    public Set capabilities() { return table.capabilities(); }
-
-    public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) { return builder(options); }
-
-    MosaicScanBuilder builder(CaseInsensitiveStringMap options) {
-      Map merged = new HashMap(storage);
-      merged.putAll(options.asCaseSensitiveMap());
-      return new MosaicScanBuilder(table, merged);
-    }
-
-    public boolean equals(Object other) {
-      return other instanceof MosaicTable && ((MosaicTable) other).table.equals(table);
-    }
-    public int hashCode() { return table.hashCode(); }
-  }
-
-  public static class MosaicScanBuilder
+  public static class Builder
       implements SupportsPushDownRequiredColumns, SupportsPushDownCatalystFilters,
           SupportsPushDownLimit {
-    final PythonTable table;
+    final MosaicTable table;
     final Map options;
     StructType required;
     List predicates = new ArrayList();
     int limit = -1;
 
-    MosaicScanBuilder(PythonTable table, Map options) {
+    Builder(MosaicTable table, Map options) {
       this.table = table;
       this.options = options;
       this.required = table.schema();
@@ -245,14 +193,15 @@ public class MosaicScans extends Rule {
     long countAll() {
       CaseInsensitiveStringMap given = new CaseInsensitiveStringMap(options);
       if (given.containsKey("filters") || given.getBoolean("ignoreCorruptFiles", false)) return -1;
-      return MosaicScans.countRows(scanOptions(), smallest());
+      return MosaicProvider.source().countRows(scanOptions(), smallest());
     }
 
     public Scan build() {
       StructType columns = inTableOrder(required);
       CaseInsensitiveStringMap scanOptions = scanOptions();
+      MosaicProvider.source();
       PythonDataSourceV2 provider = new PythonDataSourceV2();
-      provider.setShortName(table.name());
+      provider.setShortName(MosaicSource.NAME);
       SupportsRead fresh = (SupportsRead)
           provider.getTable(columns, new Transform[0], scanOptions.asCaseSensitiveMap());
       return new MosaicScan(fresh.newScanBuilder(scanOptions).build(), columns, scanOptions);
@@ -270,7 +219,7 @@ public class MosaicScans extends Rule {
       for (int i = 0; i < predicates.size(); i++) filters.add(encoded((Expression) predicates.get(i)));
       pushed.put("filters", filters);
       Map all = new HashMap(options);
-      all.put("_pushed", MosaicTables.json(pushed));
+      all.put("_pushed", Values.json(pushed));
       return new CaseInsensitiveStringMap(all);
     }
 
@@ -335,15 +284,6 @@ public class MosaicScans extends Rule {
     return found;
   }
 
-  /** Rows that a scan reads at most, or -1: MosaicSource tells, where it is there. */
-  static long countRows(CaseInsensitiveStringMap options, StructType schema) {
-    PythonDataSourceV2 provider = new PythonDataSourceV2();
-    provider.setShortName(NAME);
-    Object source = provider.source();
-    return source instanceof ToLongBiFunction
-        ? ((ToLongBiFunction) source).applyAsLong(options, schema) : -1;
-  }
-
   /** Spark's own scan of a Python source, with statistics. */
   public static class MosaicScan implements SupportsReportStatistics {
     final Scan scan;
@@ -366,7 +306,7 @@ public class MosaicScans extends Rule {
     }
     public synchronized Statistics estimateStatistics() {
       if (statistics == null) {
-        long rows = MosaicScans.countRows(options, schema);
+        long rows = MosaicProvider.source().countRows(options, schema);
         statistics = new RowStatistics(rows, schema.defaultSize() + 8L);
       }
       return statistics;

@@ -1,30 +1,35 @@
 package pymosaic.spark;
 
-import java.io.ByteArrayInputStream;
-import java.io.DataInputStream;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
-import java.util.function.ToLongBiFunction;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.spark.TaskContext$;
 import org.apache.spark.TaskContextImpl;
 import org.apache.spark.api.python.PythonFunction;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.execution.datasources.DataSourceManager;
+import org.apache.spark.sql.execution.datasources.PartitioningUtils$;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceCreationResult;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceReadInfo;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceWriteInfo;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonWriterCommitMessage;
 import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource;
+import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource$;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
@@ -33,13 +38,15 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * The registered source: what Spark asks of Python on the driver is answered by the driver's own
- * Python process, which has everything imported, instead of by a new process for each kind of
- * question. Where that process does not answer, Spark's own way is taken, which also words errors.
+ * Spark's source in Python, which does the reading and writing for MosaicTable. What Spark asks of
+ * Python on the driver is answered by the driver's own Python process, which has everything imported,
+ * instead of by a new process for each kind of question. Its errors are what users are told.
  *
  * Plain old Java and raw types: Janino compiles it on the driver.
  */
-public class MosaicSource extends UserDefinedPythonDataSource implements ToLongBiFunction {
+public class MosaicSource extends UserDefinedPythonDataSource {
+  /** Its name in Spark's registry of Python sources; MosaicProvider has the one that users type. */
+  public static final String NAME = "mosaic-python";
   private final transient Function driver;
 
   public MosaicSource(PythonFunction dataSourceClass, Function driver) {
@@ -52,24 +59,30 @@ public class MosaicSource extends UserDefinedPythonDataSource implements ToLongB
     return new UserDefinedPythonDataSource(dataSourceCls());
   }
 
-  /** Registers the source. Spark's own registration starts a process that looks for others. */
-  public void register(DataSourceManager manager, String name) throws Exception {
-    java.lang.reflect.Method builders =
-        DataSourceManager.class.getDeclaredMethod("runtimeDataSourceBuilders", new Class[0]);
-    builders.setAccessible(true);
-    ConcurrentHashMap registered = (ConcurrentHashMap) builders.invoke(manager, new Object[0]);
-    registered.put(name, this);
-    if (manager.lookupDataSource(name) != this) {
-      // Spark 4.0; it would also refuse to copy the session, as caching does.
-      registered.remove(name);
-      throw new IllegalStateException("this Spark prefers the source that it found by itself");
+  /** Makes this the source of all sessions, and starts with the active one. */
+  public void install() {
+    MosaicProvider.install(this);
+    MosaicProvider.source();
+  }
+
+  /** Registers the source in the active session, without the process in which Spark looks for others. */
+  public void registerOnce() {
+    try {
+      DataSourceManager manager = SparkSession.active().sessionState().dataSourceManager();
+      java.lang.reflect.Method builders =
+          DataSourceManager.class.getDeclaredMethod("runtimeDataSourceBuilders", new Class[0]);
+      builders.setAccessible(true);
+      ConcurrentHashMap registered = (ConcurrentHashMap) builders.invoke(manager, new Object[0]);
+      if (registered.get(NAME) != this) registered.put(NAME, this);
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException(e);
     }
   }
 
   /** Starts Python workers of a local session in the background, the way its tasks will. */
-  public void startWorkers(String name, int count) {
+  public void startWorkers(int count) {
     PythonDataSourceV2 provider = new PythonDataSourceV2();
-    provider.setShortName(name);
+    provider.setShortName(NAME);
     StructType schema = new StructType().add("started", DataTypes.BooleanType);
     CaseInsensitiveStringMap options = new CaseInsensitiveStringMap(
         java.util.Collections.singletonMap("_pushed", "{\"start\": true}"));
@@ -113,34 +126,101 @@ public class MosaicSource extends UserDefinedPythonDataSource implements ToLongB
   public PythonDataSourceCreationResult createDataSourceInPython(
       String name, CaseInsensitiveStringMap options, scala.Option schema) {
     Map question = question("create", options);
-    if (schema.isDefined()) question.put("schema", ((StructType) schema.get()).json());
     byte[][] answer = ask(question);
-    if (answer == null) return super.createDataSourceInPython(name, options, schema);
-    StructType found = schema.isDefined() ? (StructType) schema.get() : unpacked(answer);
+    StructType found = schema.isDefined() ? (StructType) schema.get() : infer(options).schema;
     return new PythonDataSourceCreationResult(answer[0], found);
   }
 
   public PythonDataSourceReadInfo createReadInfoInPython(
       PythonDataSourceCreationResult created, StructType schema, boolean isStreaming) {
-    byte[][] answer = null;
-    if (!isStreaming) {
-      Map question = question("plan", null);
-      question.put("source", Base64.getEncoder().encodeToString(created.dataSource()));
-      question.put("schema", schema.json());
-      answer = ask(question);
-    }
-    if (answer == null) return super.createReadInfoInPython(created, schema, isStreaming);
+    Map question = question("plan", null);
+    question.put("source", Base64.getEncoder().encodeToString(created.dataSource()));
+    question.put("schema", schema.json());
+    byte[][] answer = ask(question);
     scala.collection.mutable.ListBuffer partitions = new scala.collection.mutable.ListBuffer();
     for (int i = 1; i < answer.length; i++) partitions.addOne(answer[i]);
     return new PythonDataSourceReadInfo(answer[0], partitions.toList());
   }
 
-  /** Rows that a scan reads at most, from metadata alone; -1 where that is not known. */
-  public long applyAsLong(Object options, Object schema) {
-    Map question = question("count", (CaseInsensitiveStringMap) options);
-    question.put("schema", ((StructType) schema).json());
+  public PythonDataSourceWriteInfo createWriteInfoInPython(String name, StructType schema,
+      CaseInsensitiveStringMap options, boolean overwrite, boolean isStreaming) {
+    Map question = question("write", options);
+    question.put("schema", schema.json());
+    question.put("overwrite", Boolean.valueOf(overwrite));
+    question.put("message", UserDefinedPythonDataSource$.MODULE$.writeOutputSchema().json());
     byte[][] answer = ask(question);
-    return answer == null ? -1 : Long.parseLong(text(answer[0]));
+    return new PythonDataSourceWriteInfo(answer[0], answer[1]);
+  }
+
+  public void commitWriteInPython(byte[] writer, WriterCommitMessage[] messages, boolean abort) {
+    Map question = question("commit", null);
+    question.put("writer", Base64.getEncoder().encodeToString(writer));
+    question.put("abort", Boolean.valueOf(abort));
+    List texts = new ArrayList();
+    for (int i = 0; i < messages.length; i++) {
+      texts.add(messages[i] == null ? null : Base64.getEncoder().encodeToString(
+          ((PythonWriterCommitMessage) messages[i]).pickledMessage()));
+    }
+    question.put("messages", texts);
+    ask(question);
+  }
+
+  /** What the files at a path tell: columns, and which of them are made by directories. */
+  public static class Inferred {
+    final StructType schema;
+    final String[] keys;
+
+    Inferred(StructType schema, String[] keys) {
+      this.schema = schema;
+      this.keys = keys;
+    }
+  }
+
+  Inferred infer(CaseInsensitiveStringMap options) {
+    byte[][] answer = ask(question("schema", options));
+    return new Inferred(unpacked(answer), texts(answer[0]));
+  }
+
+  /** The columns that directories make, as options and files tell; none where there are no files. */
+  String[] partitionColumns(CaseInsensitiveStringMap options) {
+    return texts(ask(question("keys", options))[0]);
+  }
+
+  boolean hasFiles(CaseInsensitiveStringMap options) {
+    return text(ask(question("exists", options))[0]).equals("true");
+  }
+
+  /** Removes the partitions that a condition selects, as one job of the dataset. */
+  void remove(CaseInsensitiveStringMap options, String condition, StructType partitionSchema) {
+    Map question = question("remove", options);
+    question.put("condition", condition);
+    question.put("schema", partitionSchema.json());
+    ask(question);
+  }
+
+  /** The partitions that have files. */
+  InternalRow[] partitions(CaseInsensitiveStringMap options, StructType schema) {
+    String[] values = texts(ask(question("partitions", options))[0]);
+    InternalRow[] found = new InternalRow[schema.length() == 0 ? 0 : values.length / schema.length()];
+    java.time.ZoneId zone = java.time.ZoneId.of(
+        SparkSession.active().sessionState().conf().sessionLocalTimeZone());
+    for (int i = 0; i < found.length; i++) {
+      Object[] row = new Object[schema.length()];
+      for (int j = 0; j < row.length; j++) {
+        String value = values[i * row.length + j];
+        row[j] = value == null ? null : PartitioningUtils$.MODULE$.castPartValueToDesiredType(
+            schema.fields()[j].dataType(), value, zone);
+      }
+      found[i] = new GenericInternalRow(row);
+    }
+    return found;
+  }
+
+  /** Rows that a scan reads at most, from metadata alone; -1 where that is not known. */
+  long countRows(CaseInsensitiveStringMap options, StructType schema) {
+    Map question = question("count", options);
+    question.put("schema", schema.json());
+    return Long.parseLong(text(ask(question)[0]));
   }
 
   private static Map question(String kind, CaseInsensitiveStringMap options) {
@@ -150,22 +230,21 @@ public class MosaicSource extends UserDefinedPythonDataSource implements ToLongB
     return question;
   }
 
-  /** The parts of the answer, or null: no answer, or an error, which Spark's own way will word. */
+  /** The parts of the answer; an error there is thrown here. */
   private byte[][] ask(Map question) {
-    try {
-      byte[] answer = (byte[]) driver.apply(new ObjectMapper().writeValueAsString(question));
-      DataInputStream input = new DataInputStream(new ByteArrayInputStream(answer));
-      int count = input.readInt();
-      if (count == 0) return null;
-      byte[][] parts = new byte[count][];
-      for (int i = 0; i < count; i++) {
-        parts[i] = new byte[input.readInt()];
-        input.readFully(parts[i]);
-      }
-      return parts;
-    } catch (Exception e) {
-      return null;
+    byte[] answer = (byte[]) driver.apply(Values.json(question));
+    ByteBuffer input = ByteBuffer.wrap(answer);
+    int count = input.getInt();
+    byte[][] parts = new byte[Math.abs(count)][];
+    for (int i = 0; i < parts.length; i++) {
+      parts[i] = new byte[input.getInt()];
+      input.get(parts[i]);
     }
+    if (count == -1) Refusal.because(text(parts[0]));
+    if (count < -1) {
+      Refusal.because(text(parts[0]), text(parts[1]), text(parts[2]), text(parts[3]));
+    }
+    return parts;
   }
 
   /** The schema in an answer: part 1 has a type's number and a name for each column. */
@@ -181,6 +260,19 @@ public class MosaicSource extends UserDefinedPythonDataSource implements ToLongB
       fields.add(new StructField(text(name), type, true, Metadata.empty()));
     }
     return new StructType((StructField[]) fields.toArray(new StructField[0]));
+  }
+
+  /** Texts, each after its length; a length of -1 is null. */
+  private static String[] texts(byte[] packed) {
+    ByteBuffer input = ByteBuffer.wrap(packed);
+    ArrayList found = new ArrayList();
+    while (input.hasRemaining()) {
+      int length = input.getInt();
+      byte[] one = new byte[Math.max(0, length)];
+      input.get(one);
+      found.add(length < 0 ? null : text(one));
+    }
+    return (String[]) found.toArray(new String[0]);
   }
 
   private static String text(byte[] bytes) {

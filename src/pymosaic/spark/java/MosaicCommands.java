@@ -1,0 +1,134 @@
+package pymosaic.spark;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.analysis.ResolveSessionCatalog;
+import org.apache.spark.sql.catalyst.analysis.ResolvedFieldPosition;
+import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.ExternalCommandRunner;
+import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.V1Table;
+import org.apache.spark.sql.execution.command.CreateTableLikeCommand;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * Commands on tables of the session catalog that Spark has for its own file sources only, or that it
+ * would run on the catalog alone although the files stay as they are.
+ *
+ * Plain old Java and raw types: Janino compiles it on the driver.
+ */
+public class MosaicCommands {
+  // Run, or refused, as for Spark's own file sources. A column that is renamed or dropped in the
+  // catalog would keep its name in the files.
+  private static final Set AS_FILE_SOURCES = new HashSet(Arrays.asList(new String[] {
+      "AnalyzeTable", "AnalyzeColumn", "CreateTableLike", "AlterColumn", "AlterColumns",
+      "RenameColumn", "DropColumns", "ReplaceColumns"}));
+
+  /** What a command on a table of this source becomes; null where it stays as it is. */
+  static LogicalPlan replaced(Object node) {
+    if (!(node instanceof LogicalPlan)) return null;
+    if (node instanceof CreateTableLikeCommand) return marked((TreeNode) node);
+    String name = node.getClass().getSimpleName();
+    boolean asFileSource = AS_FILE_SOURCES.contains(name);
+    if (!asFileSource && !name.equals("AddColumns") && !name.equals("RepairTable")) return null;
+    TreeNode command = (TreeNode) node;
+    ResolvedTable resolved = tableOf(command);
+    if (resolved == null) return null;
+    MosaicTable table = (MosaicTable) resolved.table();
+    if (name.equals("AddColumns")) return withPlaces(command, table);
+    if (name.equals("RepairTable")) return repaired(table);
+    CatalogTable entry = MosaicTables.tableOf(resolved.identifier());
+    if (entry == null) return null;
+    Object[] fields = Values.fieldsOf(command);
+    for (int i = 0; i < fields.length; i++) {
+      if (fields[i] == resolved) {
+        Object[] parts = Values.fieldsOf(resolved);
+        parts[2] = new V1Table(entry);
+        fields[i] = resolved.makeCopy(parts);
+      }
+    }
+    ResolveSessionCatalog commands =
+        new ResolveSessionCatalog(SparkSession.active().sessionState().catalogManager());
+    try {
+      return (LogicalPlan) commands.apply((LogicalPlan) command.makeCopy(fields));
+    } catch (Throwable e) {
+      if (e instanceof VirtualMachineError) throw (VirtualMachineError) e;
+      Refusal.because(name.contains("Column")
+          ? "ALTER TABLE does not rename, drop or retype columns of a mosaic table, whose files keep "
+              + "them: CREATE OR REPLACE TABLE table USING mosaic AS SELECT ... FROM table does"
+          : e.getMessage());
+      return null;
+    }
+  }
+
+  /** The copy of a table gets the property that Spark's tables have, unless it is of another source. */
+  private static LogicalPlan marked(TreeNode command) {
+    Object[] fields = Values.fieldsOf(command);
+    CatalogTable source = MosaicTables.tableOf((TableIdentifier) fields[1]);
+    scala.Option provider = ((scala.Option) fields[3]).isDefined() ? (scala.Option) fields[3]
+        : source == null ? scala.Option.empty() : source.provider();
+    scala.collection.immutable.Map properties = (scala.collection.immutable.Map) fields[4];
+    if (provider.isEmpty() || !MosaicProvider.NAME.equalsIgnoreCase((String) provider.get())
+        || properties.contains(MosaicTable.PROVIDER)) return null;
+    fields[4] = properties.updated(MosaicTable.PROVIDER, MosaicProvider.NAME);
+    return (LogicalPlan) command.makeCopy(fields);
+  }
+
+  private static ResolvedTable tableOf(TreeNode command) {
+    scala.collection.Iterator children = command.children().iterator();
+    while (children.hasNext()) {
+      Object child = children.next();
+      if (child instanceof ResolvedTable
+          && ((ResolvedTable) child).table() instanceof MosaicTable) return (ResolvedTable) child;
+    }
+    return null;
+  }
+
+  /** New columns come before those that directories make, which stay last. */
+  private static LogicalPlan withPlaces(TreeNode command, MosaicTable table) {
+    String[] names = table.schema().fieldNames();
+    int last = names.length - table.keys().length - 1;
+    if (table.keys().length == 0 || last < 0) return null;
+    Object[] fields = Values.fieldsOf(command);
+    List columns = Values.javaList((scala.collection.Iterable) fields[1]);
+    List placed = new ArrayList();
+    String before = names[last];
+    boolean changed = false;
+    for (int i = 0; i < columns.size(); i++) {
+      TreeNode column = (TreeNode) columns.get(i);
+      Object[] parts = Values.fieldsOf(column);
+      if (((scala.Option) parts[5]).isEmpty()) {
+        parts[5] = scala.Option.apply(
+            new ResolvedFieldPosition(TableChange.ColumnPosition.after(before)));
+        changed = true;
+      }
+      before = (String) parts[1];
+      placed.add(column.makeCopy(parts));
+    }
+    if (!changed) return null;
+    fields[1] = Values.scalaList(placed);
+    return (LogicalPlan) command.makeCopy(fields);
+  }
+
+  /** Partitions are found by their files at every query: there is nothing to repair. */
+  private static LogicalPlan repaired(MosaicTable table) {
+    if (table.keys().length == 0) {
+      Refusal.because("MSCK REPAIR TABLE: the table is not partitioned");
+    }
+    return MosaicTables.command(new Nothing());
+  }
+
+  public static class Nothing implements ExternalCommandRunner {
+    public String[] executeCommand(String command, CaseInsensitiveStringMap ignored) {
+      return new String[0];
+    }
+  }
+}

@@ -1,0 +1,119 @@
+package pymosaic.spark;
+
+import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.Set;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.mapreduce.Job;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.SQLContext;
+import org.apache.spark.sql.SaveMode;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableProvider;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.execution.datasources.FileFormat;
+import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
+import org.apache.spark.sql.sources.BaseRelation;
+import org.apache.spark.sql.sources.CreatableRelationProvider;
+import org.apache.spark.sql.sources.DataSourceRegister;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * What `format("mosaic")` and `USING mosaic` name: a table to read and to insert into, and writes of
+ * every mode to a path. Python answers all questions and does all reading and writing; tasks need
+ * nothing of this.
+ *
+ * It is a FileFormat only because Spark asks for one in SELECT ... FROM mosaic.`path`; the relation
+ * that Spark makes there is replaced by the table when the query is optimized.
+ *
+ * Plain old Java and raw types: Janino compiles it on the driver.
+ */
+public class MosaicProvider
+    implements TableProvider, DataSourceRegister, CreatableRelationProvider, FileFormat {
+  public static final String NAME = "mosaic";
+  private static volatile MosaicSource source;
+  private MosaicSource.Inferred inferred;
+
+  /** Makes a source the one that all sessions of this JVM ask. */
+  public static void install(MosaicSource installed) { source = installed; }
+
+  /** The source, which the active session knows from now on. */
+  public static MosaicSource source() {
+    MosaicSource found = source;
+    found.registerOnce();
+    return found;
+  }
+
+  public String shortName() { return NAME; }
+  public String toString() { return NAME; }
+  public boolean supportsExternalMetadata() { return true; }
+
+  public StructType inferSchema(CaseInsensitiveStringMap options) { return infer(options).schema; }
+
+  public Transform[] inferPartitioning(CaseInsensitiveStringMap options) {
+    String[] keys = inferred == null ? source().partitionColumns(options) : infer(options).keys;
+    Transform[] found = new Transform[keys.length];
+    for (int i = 0; i < keys.length; i++) found[i] = Expressions.identity(Values.quoted(keys[i]));
+    return found;
+  }
+
+  private MosaicSource.Inferred infer(CaseInsensitiveStringMap options) {
+    if (inferred == null) inferred = source().infer(options);
+    return inferred;
+  }
+
+  public Table getTable(StructType schema, Transform[] partitioning, Map properties) {
+    return new MosaicTable(schema, partitioning, properties, null);
+  }
+
+  /** Python says what cannot be stored, and what to do instead. */
+  public boolean supportsDataType(DataType type) { return true; }
+
+  public BaseRelation createRelation(
+      SQLContext context, SaveMode mode, scala.collection.immutable.Map parameters, Dataset data) {
+    Map options = Values.options(Values.javaMap(parameters), Values.emptyMap());
+    Object partitions = options.remove("__partition_columns");
+    if (partitions != null && !partitions.equals("[]")) options.put("partitionby", partitions);
+    if (options.remove("__clustering_columns") != null) {
+      Refusal.because("clusterBy is not supported: leave it out; partitionBy(column) makes "
+          + "directories, and pymosaic.spark.jobs.convert(..., cluster_by=...) sorts");
+    }
+    if (mode == SaveMode.Ignore && source().hasFiles(new CaseInsensitiveStringMap(options))) {
+      return null;
+    }
+    if (mode == SaveMode.Ignore || mode == SaveMode.ErrorIfExists) options.put("_mode", "error");
+    MosaicWrites.write(data, options, mode == SaveMode.Overwrite);
+    return null;
+  }
+
+  /** The columns of the datasets that files are in, without those of their directories. */
+  public scala.Option inferSchema(SparkSession session, scala.collection.immutable.Map options,
+      scala.collection.immutable.Seq files) {
+    Set places = new LinkedHashSet();
+    scala.collection.Iterator each = files.iterator();
+    while (each.hasNext()) places.add(place(((FileStatus) each.next()).getPath()));
+    if (places.isEmpty()) return scala.Option.empty();
+    Map given = Values.options(Values.javaMap(options), Values.emptyMap());
+    given.put("paths", Values.json(places));
+    given.put("partitioning", "none");
+    return scala.Option.apply(source().infer(new CaseInsensitiveStringMap(given)).schema);
+  }
+
+  private static String place(Path file) {
+    Path found = file.getParent();
+    while (found.getParent() != null && found.getName().contains("=")) found = found.getParent();
+    return found.toString();
+  }
+
+  public OutputWriterFactory prepareWrite(SparkSession session, Job job,
+      scala.collection.immutable.Map options, StructType schema) {
+    Refusal.because("INSERT INTO mosaic.`path` is not supported: use "
+        + "df.write.format(\"mosaic\").mode(\"append\").save(path), or a table of the catalog");
+    return null;
+  }
+}

@@ -1,0 +1,180 @@
+package pymosaic.spark;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.SaveMode;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
+import org.apache.spark.sql.classic.Dataset$;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.ExternalCommandRunner;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.GeneralScalarExpression;
+import org.apache.spark.sql.connector.expressions.Literal;
+import org.apache.spark.sql.connector.expressions.LiteralValue;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
+import org.apache.spark.sql.connector.write.V1Write;
+import org.apache.spark.sql.connector.write.Write;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.sources.InsertableRelation;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * Writes: each is one job of the dataset, which Python's writer makes. What it replaces is told in
+ * options: everything, the partitions that it writes to, or those that a condition selects.
+ *
+ * Plain old Java and raw types: Janino compiles it on the driver.
+ */
+public class MosaicWrites {
+  static final String OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode";
+  // What Python evaluates exactly as Spark does, on values of a partition.
+  private static final Set EXACT = new HashSet(Arrays.asList(new String[] {
+      "=", "<=>", "<", "<=", ">", ">=", "<>", "IN", "IS_NULL", "IS_NOT_NULL", "AND", "OR", "NOT",
+      "ALWAYS_TRUE", "ALWAYS_FALSE"}));
+
+  /** Writes rows as the options say. */
+  static void write(Dataset data, Map options, boolean overwrite) {
+    SQLConf conf = SparkSession.active().sessionState().conf();
+    Map all = new HashMap(options);
+    all.put("_casesensitive", String.valueOf(conf.caseSensitiveAnalysis()));
+    if (overwrite && !all.containsKey("partitionoverwritemode")) {
+      all.put("partitionoverwritemode", conf.getConfString(OVERWRITE_MODE, "static"));
+    }
+    MosaicProvider.source();
+    data.write().format(MosaicSource.NAME)
+        .mode(overwrite ? SaveMode.Overwrite : SaveMode.Append).options(all).save();
+  }
+
+  /** Whether predicates select whole partitions, and nothing but these. */
+  static boolean selectsPartitions(MosaicTable table, Predicate[] predicates) {
+    Set keys = new HashSet(Arrays.asList(table.keys()));
+    for (int i = 0; i < predicates.length; i++) if (!isExact(predicates[i], keys)) return false;
+    return true;
+  }
+
+  private static boolean isExact(Expression expression, Set keys) {
+    if (expression instanceof Literal) {
+      String type = ((Literal) expression).dataType().typeName();
+      return !type.equals("float") && !type.equals("double") && !type.startsWith("string collate");
+    }
+    if (expression instanceof NamedReference) {
+      String[] names = ((NamedReference) expression).fieldNames();
+      return names.length == 1 && keys.contains(names[0]);
+    }
+    if (!(expression instanceof GeneralScalarExpression)) return false;
+    GeneralScalarExpression call = (GeneralScalarExpression) expression;
+    if (!EXACT.contains(call.name())) return false;
+    for (int i = 0; i < call.children().length; i++) {
+      if (!isExact(call.children()[i], keys)) return false;
+    }
+    return true;
+  }
+
+  /** Predicates that all hold, as Python reads them. */
+  static String condition(Predicate[] predicates) {
+    List found = new ArrayList();
+    for (int i = 0; i < predicates.length; i++) found.add(MosaicScans.encoded(predicates[i]));
+    return Values.json(found);
+  }
+
+  /** The partition of these values. */
+  static String condition(StructType schema, InternalRow values) {
+    List found = new ArrayList();
+    for (int i = 0; i < schema.length(); i++) {
+      DataType type = schema.fields()[i].dataType();
+      Map column = new HashMap();
+      column.put("column", schema.fields()[i].name());
+      Object value = values.isNullAt(i) ? null : values.get(i, type);
+      Map equal = new HashMap();
+      equal.put("name", "<=>");
+      equal.put("children", Arrays.asList(
+          new Object[] {column, MosaicScans.encoded(new LiteralValue(value, type))}));
+      found.add(equal);
+    }
+    return Values.json(found);
+  }
+
+  /** Replaces the partitions of a table that a query has rows for: Spark has no such write of V1. */
+  public static class DynamicOverwrite implements ExternalCommandRunner {
+    final OverwritePartitionsDynamic plan;
+
+    DynamicOverwrite(OverwritePartitionsDynamic plan) { this.plan = plan; }
+
+    public String[] executeCommand(String command, CaseInsensitiveStringMap ignored) {
+      SparkSession session = SparkSession.active();
+      Object[] fields = Values.fieldsOf(plan);
+      DataSourceV2Relation relation = (DataSourceV2Relation) fields[0];
+      Map given = Values.javaMap((scala.collection.immutable.Map) fields[2]);
+      Map options = ((MosaicTable) relation.table()).options(given);
+      options.put("partitionoverwritemode", "dynamic");
+      write(Dataset$.MODULE$.ofRows(session, (LogicalPlan) fields[1]), options, true);
+      Identifier name = (Identifier) relation.identifier().get();
+      session.catalog().refreshTable(
+          Values.quoted(name.namespace()[0]) + "." + Values.quoted(name.name()));
+      return new String[0];
+    }
+  }
+
+  public static class Builder implements SupportsOverwriteV2 {
+    final MosaicTable table;
+    final Map options;
+    boolean overwrite = false;
+
+    Builder(MosaicTable table, Map options) {
+      this.table = table;
+      this.options = options;
+    }
+
+    public boolean canOverwrite(Predicate[] predicates) {
+      if (!selectsPartitions(table, predicates)) {
+        Refusal.because("overwrite(condition) replaces whole partitions of a mosaic table: the "
+            + "condition may only compare its partition columns with values; these are "
+            + Arrays.toString(table.keys()));
+      }
+      return true;
+    }
+
+    public WriteBuilder overwrite(Predicate[] predicates) {
+      options.put("_replace", condition(predicates));
+      options.put("_partitionschema", table.partitionSchema().json());
+      return this;
+    }
+
+    public WriteBuilder truncate() {
+      overwrite = true;
+      options.put("partitionoverwritemode", "static");
+      return this;
+    }
+
+    public Write build() { return new Prepared(options, overwrite); }
+  }
+
+  /** A write that Spark hands its rows to as a frame. */
+  public static class Prepared implements V1Write, InsertableRelation {
+    final Map options;
+    final boolean overwrite;
+
+    Prepared(Map options, boolean overwrite) {
+      this.options = options;
+      this.overwrite = overwrite;
+    }
+
+    public InsertableRelation toInsertableRelation() { return this; }
+    public void insert(Dataset data, boolean ignored) { write(data, options, overwrite); }
+    public String description() { return MosaicProvider.NAME; }
+  }
+}
