@@ -1,7 +1,7 @@
 """Benchmarks of the page codec: ``python -m benchmarks.pages --help``.
 
 Scans and single rows of files that pylance wrote, read by pylance and by us in turns, pylance with
-one thread for its work; FSST by itself; and the study of encoding trees.
+one thread for its work; tables of many columns; FSST by itself; and the studies of encodings.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 if __name__ == "__main__":
     # Before pylance is loaded: it reads this when its threads are made.
@@ -24,20 +25,22 @@ import pyarrow as pa
 from lance.file import LanceFileReader, LanceFileWriter
 
 from benchmarks.data import SEED
+from benchmarks.encoding_chooser import choice_rows, measure_choices
 from benchmarks.encoding_trees import measure_trees, tree_rows, urls
 from benchmarks.measure import interleave
 from benchmarks.report import plain_table
-from pymosaic.lance import LanceFile
+from pymosaic.lance import LanceFile, write_table
 from pymosaic.pages.blocks import VariableBlock
 from pymosaic.pages.encodings.fsst import compress_values, parse_symbol_table
 from pymosaic.pages.flatten import array_to_block
 from pymosaic.pages.kernels.fsst import expand
 
-__all__ = ["PageResult", "main", "measure_fsst", "measure_pages"]
+__all__ = ["PageResult", "main", "measure_fsst", "measure_pages", "measure_wide"]
 
 _TAKEN_ROWS = 100
 _BATCH_ROWS = 65_536
 _SECONDS = 2.0
+_WIDE_ROWS = 500
 
 
 def _columns(rows: int) -> dict[str, pa.Array]:
@@ -76,11 +79,11 @@ def _processor_seconds(action: Callable[[], object], rounds: int) -> float:
 def _measure(
     column: str,
     action: str,
-    ours: Callable[[], pa.Table],
-    peer: Callable[[], pa.Table],
+    ours: Callable[[], Any],
+    peer: Callable[[], Any],
     rounds: int,
 ) -> PageResult:
-    if not ours().equals(peer()):
+    if ours() != peer():
         raise AssertionError(f"{column}, {action}: results differ")
     samples = interleave({"ours": ours, "peer": peer}, rounds, _SECONDS)
     return PageResult(
@@ -118,6 +121,64 @@ def measure_pages(rows: int, rounds: int, directory: Path) -> list[PageResult]:
 
         results.append(_measure(name, "scan", scan, peer_scan, rounds))
         results.append(_measure(name, f"take {len(wanted)}", take, peer_take, rounds))
+    return results
+
+
+def _wide_table(columns: int, rows: int) -> pa.Table:
+    """Doubles, integers, integers with nulls, names and floats in turn."""
+    chance = np.random.default_rng(SEED)
+    makers: list[Callable[[], pa.Array]] = [
+        lambda: pa.array(chance.standard_normal(rows)),
+        lambda: pa.array(chance.integers(0, 1000, rows)),
+        lambda: pa.array(chance.integers(0, 100, rows, np.int32), mask=chance.random(rows) < 0.1),
+        lambda: pa.array([f"v{number}" for number in chance.integers(0, 50, rows).tolist()]),
+        lambda: pa.array(chance.random(rows, np.float32)),
+    ]
+    return pa.table({f"c{number:05}": makers[number % len(makers)]() for number in range(columns)})
+
+
+def measure_wide(columns: int, rows: int, rounds: int, directory: Path) -> list[PageResult]:
+    """Open, read and write a table of many columns; the file to read was written by pylance."""
+    table = _wide_table(columns, rows)
+    path, written = str(directory / "wide.lance"), str(directory / "written.lance")
+
+    def peer_write(path: str) -> pa.Table:
+        with LanceFileWriter(path, table.schema, version="2.1") as writer:
+            writer.write_batch(table)
+        return table
+
+    def our_write() -> pa.Table:
+        write_table(table, written)
+        return table
+
+    peer_write(path)
+    names = table.column_names
+    results = [
+        _measure(
+            f"{columns} columns",
+            "open",
+            lambda: LanceFile(path).num_rows,
+            lambda: LanceFileReader(path).metadata().num_rows,
+            rounds,
+        )
+    ]
+    for action, wanted in (
+        ("one column", names[columns // 2 : columns // 2 + 1]),
+        ("ten columns", names[:: max(1, columns // 10)][:10]),
+        ("all columns", names),
+    ):
+        results.append(
+            _measure(
+                f"{columns} columns",
+                action,
+                lambda wanted=wanted: LanceFile(path).read(wanted),
+                lambda wanted=wanted: LanceFileReader(path, columns=wanted).read_all().to_table(),
+                rounds,
+            )
+        )
+    results.append(
+        _measure(f"{columns} columns", "write", our_write, lambda: peer_write(written), rounds)
+    )
     return results
 
 
@@ -167,12 +228,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--rounds", type=int, default=15, help="maximum number of samples per measurement"
     )
+    parser.add_argument("--study", action="store_true", help="only the studies of encodings, in kB")
     parser.add_argument(
-        "--study", action="store_true", help="only the study of encoding trees, in kB"
+        "--levels",
+        type=int,
+        nargs="*",
+        default=[1, 9],
+        help="levels of zstd of the chooser's study",
+    )
+    parser.add_argument(
+        "--wide", type=int, metavar="COLUMNS", help="only a table of so many columns of 500 rows"
     )
     options = parser.parse_args(arguments)
     if options.study:
         print(plain_table(tree_rows(measure_trees(options.rows))))
+        for level in options.levels:
+            print(f"\nzstd level {level}")
+            print(plain_table(choice_rows(measure_choices(options.rows, level))))
+        return
+    if options.wide is not None:
+        with tempfile.TemporaryDirectory(prefix="pymosaic-pages-") as directory:
+            results = measure_wide(options.wide, _WIDE_ROWS, options.rounds, Path(directory))
+        print(plain_table(_page_rows(results)))
         return
     with tempfile.TemporaryDirectory(prefix="pymosaic-pages-") as directory:
         print(plain_table(_page_rows(measure_pages(options.rows, options.rounds, Path(directory)))))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.encoding_chooser import CHOOSER_COLUMNS, choice_rows, measure_choices
 from benchmarks.encoding_trees import COLUMNS, REFERENCES, TREES, measure_trees, tree_rows
 from benchmarks.pages import main, measure_fsst, measure_pages
 
@@ -36,5 +37,15 @@ def test_the_study_has_a_row_a_column_and_a_size_for_every_tree_that_takes_it() 
 def test_both_forms_of_the_command_print_tables(capsys: pytest.CaptureFixture[str]) -> None:
     main(["--rows", "1000", "--rounds", "1"])
     assert "FSST" in capsys.readouterr().out
-    main(["--rows", "1000", "--study"])
+    main(["--rows", "1000", "--study", "--levels", "1"])
     assert "sorted ids" in capsys.readouterr().out
+    main(["--wide", "10", "--rounds", "1"])
+    assert "all columns" in capsys.readouterr().out
+
+
+def test_the_chooser_is_never_larger_than_what_it_tried() -> None:
+    results = measure_choices(2000, 1)
+    assert [result.column for result in results] == list(CHOOSER_COLUMNS)
+    assert len(results) == 20
+    assert all(result.chosen == min(result.tried.values()) for result in results)
+    assert len(choice_rows(results)) == 22

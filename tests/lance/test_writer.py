@@ -290,3 +290,35 @@ def test_list_offsets_that_fall_are_refused() -> None:
     )
     with pytest.raises(pymosaic.InvalidDataError, match="not valid Arrow"):
         write_table(pa.table({"a": array}), io.BytesIO())
+
+
+def test_with_compression_the_smallest_after_it_is_chosen(tmp_path: Path) -> None:
+    chance = np.random.default_rng(3)
+    rows = 20_000
+    table = pa.table(
+        {
+            "ids": np.cumsum(chance.integers(1, 20, rows)),
+            "users": chance.zipf(1.3, rows) % 100_000,
+            "zeros": np.where(chance.random(rows) < 0.01, chance.integers(0, 1 << 40, rows), 0),
+            "prices": np.round(chance.lognormal(3, 1, rows), 2),
+            "names": [f"name {n}" for n in chance.integers(0, 500, rows).tolist()],
+            "lists": [[n] * (n % 3) for n in chance.integers(0, 50, rows).tolist()],
+        }
+    )
+    path = tmp_path / "compressed.lance"
+    write_table(table, path, compression="zstd")
+    assert LanceFile(path).read().equals(table)
+    assert peer_read(path).equals(table)
+    forced = ("plain", "bit-packed", "run-length", "byte-stream-split")
+    for name in ("ids", "users", "zeros"):
+        chosen = sum(page.num_bytes for page in LanceFile(path).pages(name))
+        for encoding in forced:
+            other = tmp_path / f"{name}-{encoding}.lance"
+            write_table(table.select([name]), other, encodings={name: f"{encoding}+zstd"})
+            assert chosen <= sum(page.num_bytes for page in LanceFile(other).pages(name))
+
+
+@pytest.mark.parametrize("compression", ["brotli", "zstd:23", "zstd+lz4", "plain", 3])
+def test_a_compression_that_is_not_there_is_refused(compression: str) -> None:
+    with pytest.raises(pymosaic.InvalidOptionError, match="compression"):
+        write_table(pa.table({"n": [1]}), io.BytesIO(), compression=compression)

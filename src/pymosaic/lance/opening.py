@@ -22,6 +22,11 @@ from pymosaic.pages.protobuf import parse
 
 __all__ = ["FieldColumns", "FileParts", "open_parts"]
 
+# Fewer columns have their metadata read one by one; of more it is read together, unless most of the
+# bytes between the first and the last belong to others.
+_MANY_COLUMNS = 16
+_METADATA_GAPS = 2
+
 
 @dataclass(frozen=True, slots=True)
 class FieldColumns:
@@ -60,6 +65,15 @@ class FileParts:
             self._fields[number] = found
         return found
 
+    def expect(self, fields: Sequence[FieldColumns]) -> None:
+        """Read the metadata of these columns at once, if there are many and they lie together."""
+        columns = [column for field in fields for column in field.columns]
+        if len(columns) < _MANY_COLUMNS:
+            return
+        places = self._places[columns]
+        first, total = int(places[:, 0].min()), int(places[:, 1].sum(dtype=object))
+        self._reader.extend(first, _METADATA_GAPS * total)
+
     def pages(self, columns: FieldColumns, leaf: int) -> ColumnPages:
         """Pages of one leaf of a field."""
         column = columns.columns[leaf]
@@ -88,6 +102,13 @@ class _TailReader:
 
     def footer(self) -> LanceFooter:
         return parse_footer(self._tail[-FOOTER_BYTES:], self._source.size)
+
+    def extend(self, position: int, most: int) -> None:
+        """Read the tail from an earlier position on, unless that takes more than ``most`` bytes."""
+        size = self._start - position
+        if 0 < size <= min(most, self._limits.max_index_bytes):
+            self._tail = memoryview(bytes(self._source.read(position, size)) + self._tail)
+            self._start = position
 
     def read(self, position: int, size: int, structure: str) -> bytes | memoryview:
         if position + size > self._source.size:

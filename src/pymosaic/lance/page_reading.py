@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,18 +13,20 @@ from pymosaic.errors import LimitExceededError
 from pymosaic.io import Source
 from pymosaic.lance.columns import ColumnPages, LancePage
 from pymosaic.limits import Limits
-from pymosaic.pages import read_page, take_from_pages
+from pymosaic.pages import read_page, read_pages, take_from_pages
 from pymosaic.pages.blocks import Integers, Memory
 from pymosaic.pages.layouts import mini_block
 from pymosaic.pages.layouts.page import FILE, Range, Steps
 from pymosaic.pages.messages import MiniBlockLayout
 from pymosaic.pages.nesting import FieldNode, LeafPath, merge
+from pymosaic.threads import ordered_map
 
 __all__ = [
     "LeafCursor",
     "Reading",
     "concatenate",
     "merge_chunks",
+    "read_all",
     "read_whole",
     "run_readings",
     "take_from_column",
@@ -33,11 +36,34 @@ __all__ = [
 _FETCH_BYTES = 64 << 20
 
 
+# What is read as if it were one page: pages up to this size, together up to so many bytes and rows.
+_SMALL_PAGE_BYTES = 64 << 10
+_GROUP_BYTES = 1 << 20
+_GROUP_ROWS = 1 << 20
+# Strings of dictionaries are repeated; their sum must stay below 2 GiB.
+_GROUP_REPEATED_BYTES = 1 << 30
+# Types that their number tells; others have parameters.
+_SIMPLE_TYPES = frozenset(
+    data_type.id
+    for data_type in (
+        *(pa.bool_(), pa.string(), pa.binary(), pa.large_string(), pa.large_binary()),
+        *(pa.int8(), pa.int16(), pa.int32(), pa.int64()),
+        *(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+        *(pa.float16(), pa.float32(), pa.float64(), pa.date32(), pa.date64()),
+    )
+)
+# Less is decoded before threads have started.
+_THREADED_BYTES = 1 << 20
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A reading in progress: the positions of its buffers, and how much of them it needs."""
+    """A reading in progress: the positions of its buffers, and how much of them it needs.
 
-    steps: Steps[pa.Array]
+    It gives an array, or the arrays of several pages.
+    """
+
+    steps: Steps[Any]
     buffer_offsets: tuple[int, ...]
     num_bytes: int
 
@@ -46,6 +72,80 @@ def read_whole(page: LancePage, path: LeafPath, limits: Limits, table: Memory) -
     """Read all rows of a page."""
     steps = read_page(page.layout, page.input(), path, Memory.of_page(limits, table))
     return Reading(steps, page.buffer_offsets, page.num_bytes)
+
+
+def read_all(
+    pages: Sequence[tuple[LancePage, LeafPath]], limits: Limits, table: Memory, source: Source
+) -> list[pa.Array]:
+    """Read all rows of pages of any columns; small pages that are alike are read together."""
+    groups: list[list[int]] = []
+    open_groups: dict[tuple[int, object], _Group] = {}
+    for number, (page, path) in enumerate(pages):
+        num_bytes = page.num_bytes
+        if not page.kind or num_bytes > _SMALL_PAGE_BYTES or pa.types.is_dictionary(path.types[-1]):
+            groups.append([number])
+            continue
+        key = page.kind, _type_key(path)
+        repeated = page.num_rows * page.buffer_sizes[-1]
+        group = open_groups.get(key)
+        if group is None or not group.has_room(num_bytes, page.num_rows, repeated):
+            group = open_groups[key] = _Group([])
+            groups.append(group.members)
+        group.add(number, num_bytes, page.num_rows, repeated)
+    readings = [
+        _read_group([pages[number] for number in members], limits, table) for members in groups
+    ]
+    arrays: list[pa.Array] = [None] * len(pages)
+    for members, result in zip(groups, run_readings(readings, source), strict=True):
+        found = [result] if len(members) == 1 else result
+        for number, array in zip(members, found, strict=True):
+            arrays[number] = array
+    return arrays
+
+
+def _type_key(path: LeafPath) -> object:
+    """The same for leaves of one type, where that is cheap to tell; else only for one leaf."""
+    data_type = path.types[0]
+    if len(path.types) > 1 or isinstance(data_type, pa.BaseExtensionType):
+        return id(path)
+    return data_type.id if data_type.id in _SIMPLE_TYPES else str(data_type)
+
+
+@dataclass(slots=True)
+class _Group:
+    """Pages to read together, and what they add up to."""
+
+    members: list[int]
+    num_bytes: int = 0
+    num_rows: int = 0
+    repeated: int = 0
+
+    def has_room(self, num_bytes: int, num_rows: int, repeated: int) -> bool:
+        return (
+            self.num_bytes + num_bytes <= _GROUP_BYTES
+            and self.num_rows + num_rows <= _GROUP_ROWS
+            and self.repeated + repeated <= _GROUP_REPEATED_BYTES
+        )
+
+    def add(self, number: int, num_bytes: int, num_rows: int, repeated: int) -> None:
+        self.members.append(number)
+        self.num_bytes += num_bytes
+        self.num_rows += num_rows
+        self.repeated += repeated
+
+
+def _read_group(
+    group: Sequence[tuple[LancePage, LeafPath]], limits: Limits, table: Memory
+) -> Reading:
+    page, path = group[0]
+    if len(group) == 1:
+        return read_whole(page, path, limits, table)
+    layouts = [page.layout for page, _ in group if isinstance(page.layout, MiniBlockLayout)]
+    inputs = [page.input() for page, _ in group]
+    memory = Memory.of_page(limits, table, len(group))
+    offsets = tuple(offset for page, _ in group for offset in page.buffer_offsets)
+    num_bytes = sum(page.num_bytes for page, _ in group)
+    return Reading(read_pages(layouts, inputs, path, memory), offsets, num_bytes)
 
 
 def take_from_column(
@@ -99,7 +199,7 @@ def _is_alike(first: LancePage, other: LancePage) -> bool:
 class _Fetch:
     """Readings that run together."""
 
-    def __init__(self, readings: Sequence[Reading], results: list[pa.Array]) -> None:
+    def __init__(self, readings: Sequence[Reading], results: list[Any]) -> None:
         self._readings = readings
         self._results = results
         self._waiting: list[tuple[int, list[Range]]] = []
@@ -115,10 +215,17 @@ class _Fetch:
                 for buffer, offset, length in wanted:
                     ranges.append((offset if buffer == FILE else offsets[buffer] + offset, length))
             contents = source.read_ranges(ranges)
+            steps: list[tuple[int, list[memoryview]]] = []
             position = 0
             for number, wanted in now:
-                self._advance(number, contents[position : position + len(wanted)])
+                steps.append((number, contents[position : position + len(wanted)]))
                 position += len(wanted)
+            use_threads = sum(length for _, length in ranges) >= _THREADED_BYTES
+            for _ in ordered_map(self._step, steps, use_threads and len(steps) > 1):
+                pass
+
+    def _step(self, step: tuple[int, list[memoryview]]) -> None:
+        self._advance(*step)
 
     def _advance(self, number: int, contents: list[memoryview] | None) -> None:
         steps = self._readings[number].steps
@@ -130,9 +237,9 @@ class _Fetch:
             self._waiting.append((number, wanted))
 
 
-def run_readings(readings: Sequence[Reading], source: Source) -> list[pa.Array]:
-    """Run readings to their end, and return their arrays in order."""
-    results: list[pa.Array] = [None] * len(readings)
+def run_readings(readings: Sequence[Reading], source: Source) -> list[Any]:
+    """Run readings to their end, and return what they give in order."""
+    results: list[Any] = [None] * len(readings)
     start = 0
     while start < len(readings):
         end, size = start, 0
@@ -184,6 +291,8 @@ def concatenate(pieces: list[pa.Array], data_type: pa.DataType) -> pa.Array:
 def merge_chunks(node: FieldNode, leaves: list[list[pa.Array]]) -> pa.ChunkedArray:
     """Combine leaves whose pages may end at different rows."""
     data_type = node.field.type
+    if not node.children:
+        return pa.chunked_array(leaves[0], data_type)
     if len(leaves) == 1:
         return pa.chunked_array([merge(node, [chunk]) for chunk in leaves[0]], data_type)
     ends = [np.cumsum([len(chunk) for chunk in chunks], dtype=np.int64) for chunks in leaves]

@@ -26,6 +26,7 @@ from pymosaic.lance.page_reading import (
     Reading,
     concatenate,
     merge_chunks,
+    read_all,
     read_whole,
     run_readings,
     take_from_column,
@@ -171,14 +172,15 @@ class LanceFile(Closing):
         wanted = self._resolve(columns)
         parts = self._parts
         with located(self._source.name):
-            memory = Memory.of_table(parts.limits)
-            readings = [
-                read_whole(page, path, parts.limits, memory)
+            parts.expect(wanted)
+            pages = [
+                (page, path)
                 for field in wanted
                 for leaf, path in enumerate(field.paths)
                 for page in parts.pages(field, leaf).pages
             ]
-            arrays = iter(run_readings(readings, self._source))
+            memory = Memory.of_table(parts.limits)
+            arrays = iter(read_all(pages, parts.limits, memory, self._source))
             merged = []
             for field in wanted:
                 leaves = [
@@ -221,6 +223,7 @@ class LanceFile(Closing):
     def _take_ascending(self, wanted: list[FieldColumns], rows: Integers) -> pa.Table:
         parts = self._parts
         with located(self._source.name):
+            parts.expect(wanted)
             memory = Memory.of_table(parts.limits)
             readings: list[Reading] = []
             counts: list[int] = []

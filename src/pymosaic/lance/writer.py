@@ -29,7 +29,7 @@ from pymosaic.lance.container import (
 )
 from pymosaic.lance.schema import BLOB_KEY, PACKED_KEY, is_single_column, schema_to_fields
 from pymosaic.pages.blocks import VariableBlock
-from pymosaic.pages.encoding_choice import EncodingChoice, parse_choice
+from pymosaic.pages.encoding_choice import COMPRESSIONS, EncodingChoice, parse_choice
 from pymosaic.pages.encodings import packed_struct
 from pymosaic.pages.flatten import FlatLeaf, array_to_block, flatten
 from pymosaic.pages.layouts import mini_block
@@ -61,6 +61,7 @@ def write_table(
     *,
     version: str = "2.1",
     encodings: Mapping[str, str] | None = None,
+    compression: str | None = None,
     page_bytes: int = 8 << 20,
     filesystem: object = None,
 ) -> None:
@@ -79,6 +80,10 @@ def write_table(
         ``blob``), an encoding (``plain``, ``bit-packed``, ``run-length``, ``byte-stream-split``,
         ``fsst``, ``dictionary``, ``packed-struct``) and a compressor (``zstd``, ``zstd:9``,
         ``lz4``), joined by ``+``. Everything else is chosen by size.
+    compression : str, optional
+        A compressor for all columns that ``encodings`` does not name: ``zstd``, ``zstd:9`` or
+        ``lz4``. Encodings are then chosen by their compressed size, among those that Lance 2.1 has
+        (it has no delta coding), which takes several times as long.
     page_bytes : int
         Approximate Arrow memory of the rows of one page.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
@@ -105,7 +110,7 @@ def write_table(
         table.validate(full=True)
     except pa.ArrowInvalid as error:
         raise InvalidDataError(f"the data is not valid Arrow: {error}") from error
-    choices = _Choices(encodings or {}, table.schema)
+    choices = _Choices(encodings or {}, _default_choice(compression), table.schema)
     schema = _prepared_schema(table.schema, choices)
     nodes = [build_node(field, is_single_column) for field in schema]
     choices.check(nodes)
@@ -129,10 +134,26 @@ def _described(layout: Layout) -> EncodingMessage:
     return EncodingMessage(direct=DirectEncoding(encoding=emit(typed)))
 
 
+def _default_choice(compression: str | None) -> EncodingChoice:
+    """The choice for columns that no other names."""
+    if compression is None:
+        return EncodingChoice()
+    # Not every caller checks types.
+    name = compression.partition(":")[0] if isinstance(compression, str) else None  # type: ignore[redundant-expr]
+    if name not in COMPRESSIONS or "+" in compression:
+        raise InvalidOptionError(
+            f"compression must be zstd, zstd:LEVEL (1 to 22), lz4 or None, got {compression!r}"
+        )
+    return parse_choice(compression, "compression")
+
+
 class _Choices:
     """Forced choices by column or leaf: from the caller, or from the metadata of a blob's field."""
 
-    def __init__(self, encodings: Mapping[str, str], schema: pa.Schema) -> None:
+    def __init__(
+        self, encodings: Mapping[str, str], default: EncodingChoice, schema: pa.Schema
+    ) -> None:
+        self._default = default
         self._by_name = {
             field.name: EncodingChoice(layout="blob")
             for field in schema
@@ -141,10 +162,10 @@ class _Choices:
         self._by_name |= {name: parse_choice(text, name) for name, text in encodings.items()}
 
     def of_column(self, name: str) -> EncodingChoice:
-        return self._by_name.get(name, EncodingChoice())
+        return self._by_name.get(name, self._default)
 
     def of_leaf(self, column: str, leaf: str) -> EncodingChoice:
-        return self._by_name.get(column) or self._by_name.get(leaf) or EncodingChoice()
+        return self._by_name.get(column) or self._by_name.get(leaf) or self._default
 
     def check(self, nodes: list[FieldNode]) -> None:
         """Raise for names that are neither columns nor leaves."""

@@ -16,6 +16,7 @@ module             owns
 ``blocks``         values between bytes and Arrow; the memory they may take
 ``arrow_values``   blocks as Arrow arrays
 ``nesting``        lists and structs around them
+``chooser``        which encoding makes a page smallest
 =================  ============================================================
 
 Nothing here does I/O: a layout yields the ranges that it needs (see :mod:`pymosaic.pages.layouts`).
@@ -30,14 +31,15 @@ import pyarrow as pa
 
 from pymosaic.arrow.rows import take_rows
 from pymosaic.pages.blocks import Memory, corrupt_unless
+from pymosaic.pages.chooser import PageChoice, choose
 from pymosaic.pages.encodings import TreeDecoder
-from pymosaic.pages.layouts import mini_block, read_items
+from pymosaic.pages.layouts import mini_block, page_groups, read_items
 from pymosaic.pages.layouts.page import Items, PageInput, Steps
 from pymosaic.pages.levels import shape_of, unravel
 from pymosaic.pages.messages import Layout, MiniBlockLayout
 from pymosaic.pages.nesting import LeafPath, nest
 
-__all__ = ["read_page", "take_from_pages"]
+__all__ = ["PageChoice", "choose", "read_page", "read_pages", "take_from_pages"]
 
 
 def read_page(layout: Layout, page: PageInput, path: LeafPath, memory: Memory) -> Steps[pa.Array]:
@@ -50,6 +52,25 @@ def read_page(layout: Layout, page: PageInput, path: LeafPath, memory: Memory) -
         path,
         memory,
     )
+
+
+def read_pages(
+    layouts: Sequence[MiniBlockLayout], pages: Sequence[PageInput], path: LeafPath, memory: Memory
+) -> Steps[list[pa.Array]]:
+    """Read pages of leaves of one type together; they have a common layout (``page_groups``).
+
+    The arrays are slices of one, whose memory is freed with the last of them.
+    """
+    memory.charge(sum(sum(page.buffer_sizes) for page in pages))
+    num_rows = sum(page.num_rows for page in pages)
+    steps = page_groups.read(layouts, pages, TreeDecoder(memory))
+    array = yield from _finish(steps, layouts[0], num_rows, path, memory)
+    arrays: list[pa.Array] = []
+    start = 0
+    for page in pages:
+        arrays.append(array.slice(start, page.num_rows))
+        start += page.num_rows
+    return arrays
 
 
 def take_from_pages(

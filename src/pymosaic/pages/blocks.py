@@ -7,6 +7,7 @@ all a :class:`FixedBlock` of 64 bits. It has no nulls either, except inside fixe
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import get_ident
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -141,14 +142,20 @@ class Chunks:
 
 
 class Memory:
-    """The memory budget of decoding: every array is charged here before it is allocated."""
+    """The memory budget of decoding: every array is charged here before it is allocated.
 
-    __slots__ = ("_left", "_limit", "_name", "_table")
+    Pages that are decoded by several threads charge one table.
+    """
+
+    __slots__ = ("_limit", "_name", "_table", "_taken")
 
     def __init__(self, limit: int, name: str, table: Memory | None = None) -> None:
-        self._limit = self._left = limit
+        self._limit = limit
         self._name = name
         self._table = table
+        # For each thread what it has taken: only its own thread changes an entry, so that no charge
+        # is lost, and there is no lock that an interrupt could leave locked.
+        self._taken: dict[int, int] = {}
 
     @staticmethod
     def of_table(limits: Limits) -> Memory:
@@ -156,16 +163,17 @@ class Memory:
         return Memory(limits.max_table_bytes, "max_table_bytes")
 
     @staticmethod
-    def of_page(limits: Limits, table: Memory | None = None) -> Memory:
-        """The budget of one page, as a part of a table."""
-        return Memory(limits.max_row_group_bytes, "max_row_group_bytes", table)
+    def of_page(limits: Limits, table: Memory | None = None, pages: int = 1) -> Memory:
+        """The budget of one page, or of several that are read together, as a part of a table."""
+        return Memory(limits.max_row_group_bytes * pages, "max_row_group_bytes", table)
 
     def charge(self, size: int) -> None:
         """Charge ``size`` bytes."""
         if self._table is not None:
             self._table.charge(size)
-        self._left -= size
-        if self._left < 0:
+        thread = get_ident()
+        self._taken[thread] = self._taken.get(thread, 0) + size
+        if sum(self._taken.values()) > self._limit:
             raise LimitExceededError(
                 f"decoding takes more than Limits.{self._name} ({self._limit})", structure="page"
             )

@@ -52,6 +52,8 @@ class FieldNode:
 def build_node(field: pa.Field, is_leaf: Callable[[pa.Field], bool]) -> FieldNode:
     """Build the tree of a field; ``is_leaf`` says which structs are stored as one column."""
     data_type = field.type
+    if data_type.num_fields == 0:
+        return FieldNode(field, (), 1)
     inner: list[pa.Field] = []
     if not is_leaf(field):
         if pa.types.is_struct(data_type):

@@ -17,6 +17,7 @@ from pymosaic.pages.blocks import (
     StructBlock,
     VariableBlock,
 )
+from pymosaic.pages.chooser import DICTIONARY_ITEMS
 from pymosaic.pages.encoding_choice import EncodingChoice
 from pymosaic.pages.encodings import (
     byte_stream_split,
@@ -33,7 +34,7 @@ from pymosaic.pages.encodings.encoded import EncodedBlock, EncodedChunks
 from pymosaic.pages.encodings.general import GeneralCompressor
 from pymosaic.pages.flatten import FlatLeaf, array_to_block
 from pymosaic.pages.layouts import constant, full_zip, mini_block
-from pymosaic.pages.messages import CompressionScheme, Encoding, Layer, Layout
+from pymosaic.pages.messages import CompressionScheme, Encoding, General, Layer, Layout
 
 __all__ = ["write_page"]
 
@@ -194,7 +195,12 @@ class _PageWriter:
         ):
             found = self._find_dictionary(block, encoded)
             if found is not None:
-                return self._with_dictionary(found)
+                page = self._with_dictionary(found)
+                if self._compressor is None or self._choice.values or encoded is None:
+                    return page
+                # What is smaller after compression is known only now.
+                other = mini_block.write(leaf.layers, leaf.levels, self._compress(encoded))
+                return min((page, other), key=_page_bytes)
             if self._choice.values == "dictionary":
                 raise self._refuse("dictionary")
         if encoded is None:
@@ -202,7 +208,7 @@ class _PageWriter:
         return mini_block.write(leaf.layers, leaf.levels, self._compress(encoded))
 
     def _compress(self, encoded: EncodedChunks) -> EncodedChunks:
-        if self._compressor is None:
+        if self._compressor is None or isinstance(encoded.encoding, General):
             return encoded
         compressed = self._compressor.chunks(encoded)
         return compressed if compressed.num_bytes < encoded.num_bytes else encoded
@@ -247,6 +253,14 @@ class _PageWriter:
         if not packable:
             encoded = flat.encode_chunks(block)
             return encoded if block.count <= 1 or encoded.counts[0] > 1 else None
+        if self._compressor is not None:
+            # The smallest encoding need not be the smallest after compression: all are tried.
+            tried = [
+                self._compress(make(block))
+                for name, make in makers.items()
+                if name != "byte-stream-split" or block.bits in (32, 64)
+            ]
+            return min(tried, key=lambda encoded: encoded.num_bytes)
         sizes = {
             "plain": len(block.data),
             "bit-packed": inline_bitpacking.packed_size(
@@ -254,10 +268,7 @@ class _PageWriter:
             ),
             "run-length": run_length.run_size(block),
         }
-        best = min(sizes, key=lambda name: sizes[name])
-        if best == "plain" and self._compressor is not None and block.bits in (32, 64):
-            best = "byte-stream-split"
-        return makers[best](block)
+        return makers[min(sizes, key=lambda name: sizes[name])](block)
 
     def _encode_variable(self, block: VariableBlock) -> EncodedChunks | None:
         wanted = self._choice.values
@@ -299,6 +310,8 @@ class _PageWriter:
         found = DictionaryBlock(entries.indices.to_numpy().astype(np.uint32), items)
         if forced:
             return found
+        if self._compressor is not None:
+            return found if items.count <= DICTIONARY_ITEMS else None
         index_bits = max(1, (items.count - 1).bit_length())
         size = len(items.data) + found.count * index_bits // 8
         if isinstance(items, VariableBlock):
@@ -324,6 +337,10 @@ class _PageWriter:
         return mini_block.write(
             self._leaf.layers, self._leaf.levels, self._compress(encoded), dictionary, items.count
         )
+
+
+def _page_bytes(page: tuple[Layout, list[Bytes]] | None) -> float:
+    return float("inf") if page is None else sum(buffer.nbytes for buffer in page[1])
 
 
 def _items_block(items: FixedBlock) -> EncodedBlock:

@@ -7,7 +7,10 @@ the indices, the indices and the items, each as a block of its own.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from pymosaic.pages.blocks import (
     Block,
@@ -22,19 +25,24 @@ from pymosaic.pages.encodings.decoder import Decoder, plain
 from pymosaic.pages.encodings.encoded import EncodedBlock
 from pymosaic.pages.messages import Dictionary
 
-__all__ = ["decode_blocks", "encode_block", "look_up"]
+__all__ = ["decode_blocks", "encode_block", "look_up", "numbers_of_indices"]
 
 _INDEX_BITS = (8, 16, 32, 64)
 
 
-def look_up(indices: Block, items: Block) -> DictionaryBlock:
-    """Combine indices and items; every index is checked."""
+def numbers_of_indices(indices: Block) -> npt.NDArray[Any]:
+    """Indices as unsigned numbers, not compared with any items."""
     block = plain(indices, "dictionary indices")
     corrupt_unless(block.bits in _INDEX_BITS, f"indices of {block.bits} bits", "dictionary")
+    return numbers_of(block.data, f"<u{block.bits // 8}", block.count)
+
+
+def look_up(indices: Block, items: Block) -> DictionaryBlock:
+    """Combine indices and items; every index is checked."""
     corrupt_unless(
         isinstance(items, FixedBlock | VariableBlock), "items are not scalars", "dictionary"
     )
-    numbers = numbers_of(block.data, f"<u{block.bits // 8}", block.count)
+    numbers = numbers_of_indices(indices)
     highest = int(numbers.max()) if len(numbers) else -1
     corrupt_unless(highest < items.count, f"index {highest} into {items.count} items", "dictionary")
     return DictionaryBlock(numbers, items)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
+from pymosaic.errors import LimitExceededError, UnsupportedFeatureError
 from pymosaic.pages.blocks import Block, Chunks, VariableBlock, corrupt_unless
 from pymosaic.pages.encodings.decoder import Decoder, flat_bits, refuse_buffer_compression
 from pymosaic.pages.encodings.encoded import (
@@ -24,6 +24,7 @@ from pymosaic.pages.encodings.encoded import (
     EncodedBlock,
     EncodedChunks,
 )
+from pymosaic.pages.kernels.chunks import gather
 from pymosaic.pages.kernels.variable import (
     check_offsets,
     join_values,
@@ -72,10 +73,11 @@ def decode_chunks(encoding: Variable, chunks: Chunks, decoder: Decoder) -> Varia
 
 
 def decode_blocks(encoding: Variable, chunks: Chunks, decoder: Decoder) -> VariableBlock:
-    """Decode one block, which has its own small header."""
+    """Decode blocks, each with its own small header, to values one behind the other."""
     bits = offset_bits(encoding)
-    if chunks.sizes.shape != (1, 1):
-        raise CorruptFileError("more than one block", structure="Variable")
+    corrupt_unless(chunks.num_buffers == 1, f"{chunks.num_buffers} buffers", "Variable")
+    if len(chunks.counts) > 1:
+        return _decode_several(bits, chunks, decoder)
     start, size, count = int(chunks.starts[0, 0]), int(chunks.sizes[0, 0]), chunks.total
     data = chunks.data[start : start + size]
     width = bits // 8
@@ -91,6 +93,50 @@ def decode_blocks(encoding: Variable, chunks: Chunks, decoder: Decoder) -> Varia
     check_offsets(offsets, len(content))
     corrupt_unless(count == 0 or offsets[0] == 0, "offsets do not start at 0", "Variable")
     return VariableBlock(offsets, content[: int(offsets[-1])])
+
+
+def _decode_several(bits: int, chunks: Chunks, decoder: Decoder) -> VariableBlock:
+    """The same for many small blocks, with a few calls for all of them."""
+    width = bits // 8
+    starts, sizes, counts = chunks.starts[0], chunks.sizes[0], chunks.counts
+    corrupt_unless(
+        bool(((counts >= 0) & (counts <= sizes // width - 3)).all()),
+        "a block is shorter than its offsets",
+        "Variable",
+    )
+    lengths = counts + 3
+    numbers_bytes = decoder.memory.bytes(int(lengths.sum()) * width)
+    gather(chunks.data, starts, lengths * width, numbers_bytes)
+    numbers = numbers_bytes.view(f"<i{width}")
+    first = np.cumsum(lengths) - lengths
+    begin = numbers[first + 1].astype(np.int64)
+    corrupt_unless(bool((numbers[first] == bits).all()), f"offsets not of {bits} bits", "Variable")
+    corrupt_unless(
+        bool(((begin >= lengths * width) & (begin <= sizes)).all()),
+        "the bytes are not inside the block",
+        "Variable",
+    )
+    last = numbers[first + lengths - 1].astype(np.int64)
+    corrupt_unless(
+        bool(((numbers[first + 2] == 0) & (last >= 0) & (last <= sizes - begin)).all()),
+        "offsets do not lie inside their data",
+        "Variable",
+    )
+    total = int(last.sum())
+    if bits == 32 and total > _MAX_OFFSET:
+        raise LimitExceededError(f"{total} bytes in pages of 32-bit offsets", structure="Variable")
+    is_end = np.ones(len(numbers), np.bool_)
+    for header in range(3):
+        is_end[first + header] = False
+    offsets = decoder.memory.array(int(counts.sum()) + 1, np.int32 if bits == 32 else np.int64)
+    offsets[0] = 0
+    offsets[1:] = numbers[is_end]
+    offsets[1:] += np.repeat(np.cumsum(last) - last, counts).astype(offsets.dtype)
+    data = decoder.memory.bytes(total)
+    gather(chunks.data, starts + begin, last, data)
+    # Offsets that go down inside a block, or leave it, do so here as well.
+    check_offsets(offsets, total)
+    return VariableBlock(offsets, data)
 
 
 def decode_values(encoding: Variable, block: Block, decoder: Decoder) -> Block:

@@ -52,9 +52,17 @@ from pymosaic.pages.layouts.page import Items, PageInput, Range, Steps
 from pymosaic.pages.levels import LevelArray, Levels, Shape, shape_of
 from pymosaic.pages.messages import Encoding, Fsst, MiniBlockLayout
 
-__all__ = ["are_alike", "read", "take", "write"]
+__all__ = [
+    "DICTIONARY_BUFFER",
+    "WORDS_BUFFER",
+    "are_alike",
+    "decode_items",
+    "read",
+    "take",
+    "write",
+]
 
-_WORDS, _DICTIONARY = 0, 2
+WORDS_BUFFER, DICTIONARY_BUFFER = 0, 2
 _MAX_VALUE_BUFFERS = 64
 _MAX_CHUNK_BYTES = 1 << 15
 _MAX_U16 = (1 << 16) - 1
@@ -66,13 +74,13 @@ def read(layout: MiniBlockLayout, page: PageInput, decoder: TreeDecoder) -> Step
     """Read a whole page, which needs no index, though the index must be a supported one."""
     if shape_of(layout.layers).max_rep:
         check_index_depth(layout)
-    wanted = [page.whole(_WORDS), page.whole(CHUNKS_BUFFER)]
+    wanted = [page.whole(WORDS_BUFFER), page.whole(CHUNKS_BUFFER)]
     if layout.dictionary is not None:
-        wanted.append(page.whole(_DICTIONARY))
+        wanted.append(page.whole(DICTIONARY_BUFFER))
     contents = yield wanted
     index = parse_chunk_index([layout], [page], contents[:1], None)
     is_cut = np.zeros(len(index.starts), np.bool_)
-    items = _decode(layout, bytes_of(contents[1]), index, is_cut, decoder)
+    items = decode_items(layout, bytes_of(contents[1]), index, is_cut, decoder)
     return _look_up(layout, items, contents[-1], decoder)
 
 
@@ -91,16 +99,16 @@ def take(
     layout = layouts[0]
     num_buffers = [len(page.buffer_sizes) for page in pages]
     first_buffer = np.cumsum(num_buffers) - num_buffers
-    kinds = [_WORDS]
+    kinds = [WORDS_BUFFER]
     if shape_of(layout.layers).max_rep:
-        kinds.append(_DICTIONARY + (layout.dictionary is not None))
+        kinds.append(DICTIONARY_BUFFER + (layout.dictionary is not None))
     wanted: list[Range] = []
     for kind in kinds:
         for page, base in zip(pages, first_buffer.tolist(), strict=True):
             buffer, offset, length = page.whole(kind)
             wanted.append((base + buffer, offset, length))
     if layout.dictionary is not None:
-        wanted.append(pages[0].whole(_DICTIONARY))
+        wanted.append(pages[0].whole(DICTIONARY_BUFFER))
     contents = yield wanted
     words, repetition = contents[: len(pages)], contents[len(pages) : len(pages) * len(kinds)]
     index = parse_chunk_index(layouts, pages, words, repetition or None)
@@ -131,7 +139,7 @@ def take(
     if isinstance(encoding, Fsst) and not layout.rep_compression:
         # Strings are expanded one by one, so only the wanted ones are.
         layout = replace(layout, value_compression=encoding.values)
-    items = _decode(layout, bytes_of(b"".join(pieces)), part, selection.is_cut, decoder)
+    items = decode_items(layout, bytes_of(b"".join(pieces)), part, selection.is_cut, decoder)
     items = _pick(items, selection.rows, decoder)
     if layout.value_compression is not encoding:
         assert isinstance(encoding, Fsst)
@@ -187,13 +195,31 @@ def _look_up(
     return replace(items, values=values)
 
 
-def _decode(
+def decode_items(
     layout: MiniBlockLayout,
     data: Bytes,
     index: ChunkIndex,
     is_cut: npt.NDArray[np.bool_],
     decoder: TreeDecoder,
+    items_of_page: Integers | None = None,
 ) -> Items:
+    """Decode chunks: their levels and values.
+
+    Parameters
+    ----------
+    layout : MiniBlockLayout
+        The description of all pages that the chunks belong to.
+    data : array of uint8
+        The memory that contains the chunks.
+    index : ChunkIndex
+        Where they are in it.
+    is_cut : array of bool
+        Which chunks begin inside a row.
+    decoder : TreeDecoder
+        For the encodings.
+    items_of_page : array of int64, optional
+        If there are several pages, which have no lists: the number of items of each, to be checked.
+    """
     corrupt_unless(
         0 <= layout.num_buffers <= _MAX_VALUE_BUFFERS, f"{layout.num_buffers} buffers", "chunk"
     )
@@ -220,6 +246,14 @@ def _decode(
         starts,
         sizes,
     )
+
+    if items_of_page is not None and num_level_buffers:
+        pages = np.searchsorted(index.page, np.arange(len(items_of_page)))
+        corrupt_unless(
+            bool((np.add.reduceat(num_levels, pages) == items_of_page).all()),
+            "levels do not match the items",
+            "levels",
+        )
 
     def level_buffer(encoding: Encoding | None, row: int) -> LevelArray:
         part = Chunks(data, starts[row : row + 1], sizes[row : row + 1], num_levels)

@@ -1,0 +1,115 @@
+"""Small mini-block pages of many columns, read as if they were one page.
+
+A wide table has thousands of pages of a few KiB. What a page costs, apart from its values, is paid
+once for all pages that are described alike: their chunks are put one behind the other, decoded by
+one call of each kernel, and the rows are handed out again page by page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+import numpy as np
+
+from pymosaic.pages.blocks import (
+    Chunks,
+    DictionaryBlock,
+    FixedBlock,
+    Integers,
+    VariableBlock,
+    bytes_of,
+    corrupt_unless,
+)
+from pymosaic.pages.encodings import TreeDecoder
+from pymosaic.pages.encodings.dictionary import numbers_of_indices
+from pymosaic.pages.layouts import mini_block
+from pymosaic.pages.layouts.chunk_index import CHUNKS_BUFFER, parse_chunk_index
+from pymosaic.pages.layouts.page import Items, PageInput, Range, Steps
+from pymosaic.pages.levels import shape_of
+from pymosaic.pages.messages import General, Layout, MiniBlockLayout
+
+__all__ = ["common_layout", "read"]
+
+
+def common_layout(layout: Layout) -> MiniBlockLayout | None:
+    """What pages that may be read together have in common; None if this one is read alone.
+
+    Lists are read alone, since where their rows end is not known beforehand, and so is what a
+    general compressor may expand without bounds.
+    """
+    if (
+        not isinstance(layout, MiniBlockLayout)
+        or layout.num_items == 0
+        or isinstance(layout.value_compression, General)
+        or isinstance(layout.dictionary, General)
+        or shape_of(layout.layers).max_rep
+    ):
+        return None
+    return replace(layout, num_items=0, num_dictionary_items=0)
+
+
+def read(
+    layouts: Sequence[MiniBlockLayout], pages: Sequence[PageInput], decoder: TreeDecoder
+) -> Steps[Items]:
+    """Read whole pages of one common layout, in order.
+
+    In ranges, the buffers of all pages are numbered consecutively.
+    """
+    layout = layouts[0]
+    count = len(pages)
+    kinds = [mini_block.WORDS_BUFFER, CHUNKS_BUFFER]
+    if layout.dictionary is not None:
+        kinds.append(mini_block.DICTIONARY_BUFFER)
+    first_buffer = [0, *accumulate(len(page.buffer_sizes) for page in pages)]
+    wanted: list[Range] = []
+    for kind in kinds:
+        for page, base in zip(pages, first_buffer, strict=False):
+            buffer, offset, length = page.whole(kind)
+            wanted.append((base + buffer, offset, length))
+    contents = yield wanted
+    words, chunks = contents[:count], contents[count : 2 * count]
+    index = parse_chunk_index(layouts, pages, words, None)
+    sizes = np.array([len(content) for content in chunks], np.int64)
+    base_of_page = np.cumsum(sizes) - sizes
+    index = replace(index, starts=index.starts + base_of_page[index.page])
+    num_items = np.array([layout.num_items for layout in layouts], np.int64)
+    is_cut = np.zeros(len(index.starts), np.bool_)
+    items = mini_block.decode_items(
+        layout, bytes_of(b"".join(chunks)), index, is_cut, decoder, num_items
+    )
+    num_rows = np.array([page.num_rows for page in pages], np.int64)
+    corrupt_unless(bool((num_items == num_rows).all()), "other rows", "page")
+    if layout.dictionary is None:
+        return items
+    return _look_up(layouts, items, num_items, contents[2 * count :], decoder)
+
+
+def _look_up(
+    layouts: Sequence[MiniBlockLayout],
+    items: Items,
+    num_items: Integers,
+    contents: Sequence[memoryview],
+    decoder: TreeDecoder,
+) -> Items:
+    """Replace indices by the items of all dictionaries, which are put one behind the other."""
+    sizes = np.array([len(content) for content in contents], np.int64)
+    counts = [layout.num_dictionary_items for layout in layouts]
+    corrupt_unless(max(counts) < 1 << 32, f"{max(counts)} items", "dictionary")
+    entries = np.array(counts, np.int64)
+    blocks = Chunks(
+        bytes_of(b"".join(contents)), (np.cumsum(sizes) - sizes)[None], sizes[None], entries
+    )
+    dictionary = decoder.blocks(layouts[0].dictionary, blocks)
+    assert items.values is not None
+    corrupt_unless(
+        isinstance(dictionary, FixedBlock | VariableBlock), "items are not scalars", "dictionary"
+    )
+    numbers = numbers_of_indices(items.values)
+    # Each index is compared with the dictionary of its own page.
+    highest = np.maximum.reduceat(numbers, np.cumsum(num_items) - num_items)
+    corrupt_unless(bool((highest < entries).all()), "an index into other items", "dictionary")
+    decoder.memory.charge(8 * len(numbers))
+    first = np.repeat(np.cumsum(entries) - entries, num_items)
+    return replace(items, values=DictionaryBlock(numbers.astype(np.int64) + first, dictionary))
