@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-__all__ = ["physical_plan", "pushed", "rows_read", "scan_columns"]
+__all__ = ["metrics", "physical_plan", "pushed", "rows_read", "scan_columns"]
 
 
 def _final(plan: Any) -> Any:
@@ -42,14 +42,20 @@ def scan_columns(frame: DataFrame) -> list[list[str]]:
 
 def pushed(frame: DataFrame) -> list[dict[str, Any]]:
     """What was pushed into each scan."""
-    texts = [
-        str(scan.scan().description())
-        for scan in _scans(frame._jdf.queryExecution().executedPlan())
-    ]
-    return [json.loads(text.partition("pushed: ")[2]) for text in texts]
+    scans = _scans(frame._jdf.queryExecution().executedPlan())
+    return [json.loads(scan.scan().pushed()) for scan in scans]
 
 
 def rows_read(frame: DataFrame) -> int:
     """The rows that all scans handed to Spark, after the frame was collected."""
     plan = frame._jdf.queryExecution().executedPlan()
     return sum(int(scan.metrics().apply("numOutputRows").value()) for scan in _scans(plan))
+
+
+def metrics(frame: DataFrame) -> dict[str, int]:
+    """What the driver told of the files and row groups of a frame, after it was collected."""
+    [scan] = _scans(frame._jdf.queryExecution().executedPlan())
+    names = [
+        f"mosaic{what}{done}" for what in ("Files", "RowGroups") for done in ("Read", "Skipped")
+    ]
+    return {name: int(scan.metrics().apply(name).value()) for name in names}

@@ -161,19 +161,6 @@ def test_switch_turns_push_down_off(frame, conf):
     assert len(scan_columns(chosen)[0]) == 300
 
 
-def test_new_files_are_seen_by_the_next_query(spark, tmp_path):
-    import pyarrow as pa
-
-    import pymosaic
-
-    pymosaic.write_table(pa.table({"n": [1, 2]}), tmp_path / "one.mosaic")
-    frame = spark.read.format("mosaic").load(str(tmp_path))
-    assert frame.count() == 2
-    pymosaic.write_table(pa.table({"n": [3]}), tmp_path / "two.mosaic")
-    assert frame.count() == 3
-    assert len(frame.collect()) == 3
-
-
 def test_one_frame_with_two_filters_keeps_them_apart(frame):
     both = frame.where("id = 1").union(frame.where("id = 2")).select("id")
     assert sorted(row["id"] for row in both.collect()) == [1, 2]

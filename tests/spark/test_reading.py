@@ -86,12 +86,13 @@ def test_a_schema_of_the_users_own_casts_and_fills(spark, wide):
     schema = "missing string, column_003 double, id int"
     frame = spark.read.format("mosaic").schema(schema).load(str(wide))
     row = frame.where("id = 5").collect()[0]
-    assert row == (None, 15.0, 5)
+    assert row == (None, 15.0, 5, 0)  # with the partition's column, as Spark adds it
     assert frame.schema == st.StructType(
         [
             st.StructField("missing", st.StringType()),
             st.StructField("column_003", st.DoubleType()),
             st.StructField("id", st.IntegerType()),
+            st.StructField("half", st.IntegerType()),
         ]
     )
 
@@ -109,7 +110,7 @@ def test_batches_are_bounded(tmp_path):
     pymosaic.write_table(table, tmp_path / "n.mosaic")
     reader = _reader(tmp_path, ["n"], maxBatchBytes="8k")
     [split] = reader.partitions()
-    batches = list(reader.batches.read(split.pieces))
+    batches = list(reader.batches.read(split))
     assert [batch.num_rows for batch in batches] == [1024] * 4
     assert pa.Table.from_batches(batches)["n"].to_pylist() == table["n"].to_pylist()
 
@@ -134,7 +135,7 @@ def test_row_groups_of_a_large_file_are_shared_out(tmp_path):
     assert [piece.row_groups for [piece] in pieces] == [(0,), (1,), (2,), (3,)]
     [split] = _reader(tmp_path, ["n"], _pushed='{"parallelism": 1}').partitions()
     assert [piece.row_groups for piece in split.pieces] == [(0, 1, 2, 3)]
-    assert sum(batch.num_rows for batch in reader.batches.read(split.pieces)) == 40_000
+    assert sum(batch.num_rows for batch in reader.batches.read(split)) == 40_000
 
 
 def test_a_broken_file_is_named(spark, wide, tmp_path):

@@ -342,23 +342,38 @@ def test_values_that_cannot_name_a_directory_are_told(spark, base, value, messag
     assert not base.exists() or published(base) == []
 
 
-def test_a_partition_that_is_loaded_has_its_key(spark, base):
+def test_a_partition_that_is_loaded_has_its_key_below_a_base_path(spark, base):
     frame = spark.range(4).selectExpr("id", "cast(id % 2 AS int) AS half")
     pymosaic.spark.write(frame, base, partition_by=["half"])
-    for path in ("half=1", "half=1*", "half=[1]"):
-        found = spark.read.format("mosaic").load(f"{base}/{path}")
+    for path in ("half=1", "half=1*", "half={1,7}", "half=1/*.mosaic"):
+        reader = spark.read.format("mosaic")
+        assert sorted(reader.load(f"{base}/{path}").collect()) == [(1,), (3,)], path
+        found = reader.option("basePath", str(base)).load(f"{base}/{path}")
         assert sorted(found.collect()) == [(1, 1), (3, 1)], path
 
 
-def test_partition_columns_come_back_in_their_types(spark, base):
+def test_partition_columns_come_back_in_their_types_on_request(spark, base):
     frame = spark.sql(
-        "SELECT 1L AS id, 7 AS i, true AS flag, 1.5D AS number, 2.50BD AS price, "
+        "SELECT 1L AS id, 7L AS i, true AS flag, 1.5D AS number, 2.50BD AS price, "
         "timestamp'2024-05-31 10:30:00.25' AS at, date'2024-05-31' AS day, '007' AS text"
     )
     keys = frame.columns[1:]
     pymosaic.spark.write(frame, base, partition_by=keys)
     pymosaic.spark.write(frame, base, mode="append")
-    back = spark.read.format("mosaic").load(str(base))
+    back = spark.read.format("mosaic").option("partitionTypes", "recorded").load(str(base))
     assert [field.dataType for field in back.schema] == [field.dataType for field in frame.schema]
     assert back.collect() == frame.collect() * 2
     assert back.where("at = timestamp'2024-05-31 10:30:00.25' AND price > 2").count() == 2
+    # Otherwise as Spark reads such directories of Parquet files.
+    inferred = spark.read.format("mosaic").load(str(base))
+    assert [kind for _, kind in inferred.dtypes] == [
+        "bigint",
+        "int",
+        "string",
+        "double",
+        "double",
+        "timestamp",
+        "date",
+        "int",
+    ]
+    assert inferred.select("flag", "text", "at").first() == ("true", 7, frame.first().at)

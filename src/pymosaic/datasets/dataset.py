@@ -14,7 +14,8 @@ from pymosaic.datasets.arrow_dataset import ArrowDataset
 from pymosaic.datasets.discovery import DataFile, DatasetSource, Discovery, discover
 from pymosaic.datasets.files import DatasetFiles, warn_skipped
 from pymosaic.datasets.head_store import HeadStore
-from pymosaic.datasets.partitioning import partition_schema, typed_partition
+from pymosaic.datasets.partitioning import partition_schema as infer_schema
+from pymosaic.datasets.partitioning import typed_partition
 from pymosaic.datasets.scan import Scan
 from pymosaic.datasets.scan_task import ScanTask
 from pymosaic.datasets.schema_union import unite
@@ -43,7 +44,9 @@ class Dataset(ArrowDataset):
 
     With ``opened_before``, the same dataset as it was, the ends of files that have not changed are
     not read again. With ``defer_conflicts``, types of a column that cannot be widened to one are an
-    error only for scans that select it.
+    error only for scans that select it. With ``found``, these files are read, instead of those of a
+    new listing; with ``partition_schema``, values of their partition columns have these types. With
+    ``skip_missing``, files that are gone are left out.
     """
 
     def __init__(
@@ -57,6 +60,9 @@ class Dataset(ArrowDataset):
         limits: Limits | None = None,
         opened_before: Dataset | None = None,
         defer_conflicts: bool = False,
+        found: Discovery | None = None,
+        partition_schema: pa.Schema | None = None,
+        skip_missing: bool = False,
     ) -> None:
         super().__init__()
         if partitioning not in ("hive", None):
@@ -71,23 +77,30 @@ class Dataset(ArrowDataset):
         self._on_error = on_error
         # Columns whose types do not unite; with `defer_conflicts` it is an error to select them.
         self._conflicts: dict[str, DatasetError] | None = {} if defer_conflicts else None
-        found, files, united = self._find(
-            source, filesystem, partitioning == "hive", schema is None, opened_before
-        )
+        self._skip_missing = skip_missing
+        if found is None:
+            found, files, united = self._find(
+                source, filesystem, partitioning == "hive", schema is None, opened_before
+            )
+        else:
+            self._use_heads(found, opened_before)
+            files, united = self._opened(found, schema is None)
         if not files and schema is None:
             raise DatasetError(
                 f"{found.base} has no Mosaic files; pass schema= to read it as an empty table"
             )
-        self._partition_schema = partition_schema(
-            {file.path: file.partition for file in files}, schema, _kept_types(files)
-        )
-        typed = (
-            replace(
-                file, partition=typed_partition(file.partition, self._partition_schema, file.path)
+        if partition_schema is None:
+            partition_schema = infer_schema(
+                {file.path: file.partition for file in files}, schema, _kept_types(files)
             )
-            for file in files
-        )
-        self._files = DatasetFiles(found.base, tuple(typed), self._heads, on_error)
+            files = [
+                replace(
+                    file, partition=typed_partition(file.partition, partition_schema, file.path)
+                )
+                for file in files
+            ]
+        self._partition_schema: pa.Schema = partition_schema
+        self._files = DatasetFiles(found.base, tuple(files), self._heads, on_error)
         if schema is None:
             self._schema = self._with_partitions(united)
         else:
@@ -105,21 +118,33 @@ class Dataset(ArrowDataset):
         """The files, and their merged schema if requested."""
         for attempt in range(_ATTEMPTS):
             found = discover(source, filesystem, hive)
-            self._filesystem = found.filesystem
-            if opened_before is None:
-                self._heads = HeadStore(found.filesystem, self._limits)
-            else:
-                heads = opened_before._files.heads
-                self._heads = heads.carried_over(found.files, found.filesystem)
-            if not with_schema and self._on_error == "raise":
-                break
+            self._use_heads(found, opened_before)
             try:
-                return found, *self._open_all(list(found.files), with_schema)
+                return found, *self._opened(found, with_schema)
             except FileNotFoundError:
                 # Replaced since they were listed: a new listing shows their replacements.
                 if attempt == _ATTEMPTS - 1:
                     raise
-        return found, list(found.files), None
+        raise AssertionError("unreachable")
+
+    def _use_heads(self, found: Discovery, opened_before: Dataset | None) -> None:
+        """Keep heads of files, beginning with those that were read before."""
+        self._filesystem = found.filesystem
+        if opened_before is None:
+            self._heads = HeadStore(found.filesystem, self._limits, skip_missing=self._skip_missing)
+        else:
+            heads = opened_before._files.heads
+            self._heads = heads.carried_over(
+                found.files, found.filesystem, skip_missing=self._skip_missing
+            )
+
+    def _opened(
+        self, found: Discovery, with_schema: bool
+    ) -> tuple[list[DataFile], pa.Schema | None]:
+        """The files that can be read, and their merged schema if requested."""
+        if not with_schema and self._on_error == "raise":
+            return list(found.files), None
+        return self._open_all(list(found.files), with_schema)
 
     def _open_all(
         self, files: list[DataFile], with_schema: bool
@@ -132,7 +157,7 @@ class Dataset(ArrowDataset):
                 if isinstance(head, FileHead):
                     good.append(file)
                     yield file.path, head.catalog
-                elif self._on_error == "raise":
+                elif self._on_error == "raise" and not isinstance(head, FileNotFoundError):
                     raise head
                 else:
                     warn_skipped(head, "a file")
@@ -175,6 +200,11 @@ class Dataset(ArrowDataset):
     def partition_columns(self) -> tuple[str, ...]:
         """The columns that come from directories."""
         return tuple(self._partition_schema.names)
+
+    @property
+    def num_partitions(self) -> int:
+        """The number of partitions that have files."""
+        return len({file.partition for file in self._files.files})
 
     @property
     def conflicts(self) -> frozenset[str]:

@@ -10,12 +10,12 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pymosaic.datasets.partitioning import Partition, split_partition
+from pymosaic.datasets.path_patterns import PathPattern, find_wildcard
 from pymosaic.datasets.records import RECORDS_DIRECTORY, is_hidden, list_records
 from pymosaic.datasets.snapshot import visible_files
 from pymosaic.errors import InvalidOptionError
@@ -24,8 +24,6 @@ from pymosaic.io import Directory, Location, open_directory, resolve_location, s
 __all__ = ["DataFile", "DatasetSource", "Discovery", "discover"]
 
 DatasetSource: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-
-_WILDCARD = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +120,8 @@ def _find(location: Location, hive: bool, missing: list[str] | None) -> list[Dat
             return _list_directory(location, location.path, hive, missing)
         if os.path.lexists(location.path):
             return [_single(location.path, hive)]
-    wildcard = _WILDCARD.search(location.path)
-    if wildcard is not None:
-        return _list_matches(location, location.path, wildcard.start(), hive, missing)
+    if find_wildcard(location.path) is not None:
+        return _list_matches(location, PathPattern(location.path), hive, missing)
     if location.filesystem is not None:
         if location.path.endswith(".mosaic") and _is_file(location):
             return [_single(location.path, hive)]
@@ -216,47 +213,13 @@ def _has_records(directory: str) -> bool:
 
 
 def _list_matches(
-    location: Location, pattern: str, wildcard: int, hive: bool, missing: list[str] | None
+    location: Location, pattern: PathPattern, hive: bool, missing: list[str] | None
 ) -> list[DataFile]:
-    directory = pattern[: pattern.rfind("/", 0, wildcard) + 1]
-    matches = _translate(pattern[len(directory) :]).fullmatch
-    storage = open_directory(directory or ".", location.filesystem)
+    storage = open_directory(pattern.directory or ".", location.filesystem)
     files = []
     visible, types = _visible(storage, location.filesystem, missing)
     for path, size, modified in visible:
-        if matches(path):
-            full = directory + path
+        full = pattern.directory + path
+        if pattern.root_of(full) is not None:
             files.append(DataFile(full, size, _single(full, hive).partition, types, modified))
     return files
-
-
-def _translate(pattern: str) -> re.Pattern[str]:
-    """A regular expression for paths; a pattern that matches a directory includes its content."""
-    parts = []
-    segments = [segment for segment in pattern.split("/") if segment]
-    for number, segment in enumerate(segments):
-        last = number == len(segments) - 1
-        if segment == "**":
-            parts.append(".+" if last else "(?:.+/)?")
-        else:
-            parts.append(_translate_segment(segment) + ("" if last else "/"))
-    return re.compile("".join(parts) + "(?:/.*)?", re.DOTALL)
-
-
-def _translate_segment(segment: str) -> str:
-    result = ""
-    index = 0
-    while index < len(segment):
-        character = segment[index]
-        index += 1
-        if character == "*":
-            result += "[^/]*"
-        elif character == "?":
-            result += "[^/]"
-        elif character == "[" and (end := segment.find("]", index + 1)) > 0:
-            inside = segment[index:end].replace("\\", "\\\\")
-            result += f"[^{inside[1:]}]" if inside[0] == "!" else f"[{inside}]"
-            index = end + 1
-        else:
-            result += re.escape(character)
-    return result

@@ -52,7 +52,7 @@ class DatasetFiles:
         for file, head in self.heads.load(files, check):
             if isinstance(head, FileHead):
                 yield file, head
-            elif self.on_error == "raise":
+            elif self.on_error == "raise" and not isinstance(head, FileNotFoundError):
                 raise head
             else:
                 warn_skipped(head, "a file")

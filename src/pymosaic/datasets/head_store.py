@@ -77,10 +77,19 @@ class HeadStore:
     limits : Limits
     max_bytes : int
         Maximum size of cached heads; dropped ones are read again when needed.
+    skip_missing : bool
+        Whether :meth:`load` gives the error for a file that is gone, instead of raising it.
     """
 
-    def __init__(self, filesystem: Any, limits: Limits, max_bytes: int = _MAX_KEPT_BYTES) -> None:
+    def __init__(
+        self,
+        filesystem: Any,
+        limits: Limits,
+        max_bytes: int = _MAX_KEPT_BYTES,
+        skip_missing: bool = False,
+    ) -> None:
         self._filesystem = filesystem
+        self._skip_missing = skip_missing
         self._limits = limits
         self._max_bytes = max_bytes
         self._kept: dict[str, FileHead] = {}
@@ -99,9 +108,11 @@ class HeadStore:
         """The approximate size of the cached heads."""
         return self._bytes
 
-    def carried_over(self, files: Iterable[DataFile], filesystem: Any) -> HeadStore:
+    def carried_over(
+        self, files: Iterable[DataFile], filesystem: Any, skip_missing: bool = False
+    ) -> HeadStore:
         """A cache for a new listing, with the heads of files that have not changed."""
-        store = HeadStore(filesystem, self._limits, self._max_bytes)
+        store = HeadStore(filesystem, self._limits, self._max_bytes, skip_missing)
         for file in files:
             head = self._kept.get(file.path)
             if head is not None and self._is_unchanged(head, file):
@@ -118,7 +129,7 @@ class HeadStore:
 
     def load(
         self, files: Iterable[DataFile], check: bool = False
-    ) -> Iterator[tuple[DataFile, FileHead | MosaicError]]:
+    ) -> Iterator[tuple[DataFile, FileHead | MosaicError | FileNotFoundError]]:
         """Heads in the order of the files, opened several at a time; an error for a broken file.
 
         Parameters
@@ -130,7 +141,7 @@ class HeadStore:
             whose names are never used again, never are.
         """
         workers = num_threads() if self._filesystem is None else _REMOTE_OPENERS
-        load = partial(self._load, check or self._filesystem is None)
+        load = partial(self._load_or_tell, check or self._filesystem is None)
         items = ((file, 1) for file in files)
         for file, head in read_ahead(load, items, workers, workers, "pymosaic-head"):
             if isinstance(head, FileHead) and self._kept.get(file.path) is not head:
@@ -148,6 +159,16 @@ class HeadStore:
             self._kept[path] = head
             self._catalogs.add(head.catalog)
             self._bytes += weight
+
+    def _load_or_tell(
+        self, check: bool, file: DataFile
+    ) -> tuple[DataFile, FileHead | MosaicError | FileNotFoundError]:
+        try:
+            return self._load(check, file)
+        except FileNotFoundError as error:
+            if not self._skip_missing:
+                raise
+            return file, error
 
     def _load(self, check: bool, file: DataFile) -> tuple[DataFile, FileHead | MosaicError]:
         head = self._kept.get(file.path)

@@ -15,6 +15,7 @@ from pymosaic.datasets.discovery import DataFile
 from pymosaic.datasets.files import DatasetFiles
 from pymosaic.datasets.plan import FilePlan, Piece, ScanPlan, Share, make_pieces, plan_file
 from pymosaic.datasets.scan_task import ScanTask
+from pymosaic.datasets.summary import ScanSummary, summarize
 from pymosaic.errors import InvalidOptionError
 from pymosaic.file.open_file import FileHead
 from pymosaic.kernels.arrow_export import MemoryBudget
@@ -232,6 +233,10 @@ class Scan:
             batches = task.read(open_questions, heads=self._files.heads)
             count += sum(batch.num_rows for batch in batches)
         return count if self._limit is None else min(count, self._limit)
+
+    def summary(self) -> ScanSummary | None:
+        """What metadata alone tells about the columns: see :mod:`pymosaic.datasets.summary`."""
+        return None if self._limit is not None else summarize(self.schema, self._bind(counts=True))
 
     def explain(self) -> str:
         """Describe what would be read and what is pruned."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +15,17 @@ from pymosaic.file.options import WriterOptions
 from pymosaic.option_text import BOOLEAN, NAMES, SIZE, TEXT, TextForm, options_of
 from pymosaic.suggestions import did_you_mean
 
-__all__ = ["CASE_SENSITIVE", "KNOWN_OPTIONS", "MODE", "PUSHED", "TABLE", "SourceOptions"]
+__all__ = [
+    "CASE_SENSITIVE",
+    "KNOWN_OPTIONS",
+    "MODE",
+    "PUSHED",
+    "SCAN",
+    "SESSION",
+    "STATE",
+    "TABLE",
+    "SourceOptions",
+]
 
 # What the optimizer rule hands to a scan; not for users.
 PUSHED = "_pushed"
@@ -25,8 +37,20 @@ CASE_SENSITIVE = "_casesensitive"
 # The partitions that a write replaces, as a condition, and the columns that it is about.
 REPLACE = "_replace"
 PARTITION_SCHEMA = "_partitionschema"
+# Settings of the session that a read depends on, as JSON.
+SESSION = "_session"
+# Which scan this is, and filters that became known when its query ran, as JSON.
+SCAN = "_scan"
+# The name of the state that a relation had when it was loaded.
+STATE = "_state"
 # Internal options that are JSON, and their names in Python.
-_INTERNAL = {PUSHED: "pushed", REPLACE: "replace", PARTITION_SCHEMA: "partition_schema"}
+_INTERNAL = {
+    PUSHED: "pushed",
+    SCAN: "scan",
+    SESSION: "session",
+    REPLACE: "replace",
+    PARTITION_SCHEMA: "partition_schema",
+}
 _MIB = 1 << 20
 
 
@@ -42,10 +66,17 @@ def _overwrite_mode(text: str) -> str:
     return text.lower()
 
 
+def _partition_types(text: str) -> str:
+    if text.lower() not in ("inferred", "recorded"):
+        raise ValueError(text)
+    return text.lower()
+
+
 _PATHS = TextForm("a JSON list of paths", "JSON", lambda text: tuple(map(str, json.loads(text))))
 _FILTERS = TextForm('JSON, such as [["age", ">", 50]]', "JSON", json.loads)
 _OVERWRITE_MODE = TextForm("static or dynamic", "NAME", _overwrite_mode)
 _PARTITIONING = TextForm("hive or none", "NAME", _partitioning)
+_PARTITION_TYPES = TextForm("inferred or recorded", "NAME", _partition_types)
 # Options as users spell them: the name in Python, and how the text is read.
 _READ: dict[str, tuple[str, TextForm]] = {
     "path": ("path", TEXT),
@@ -56,6 +87,40 @@ _READ: dict[str, tuple[str, TextForm]] = {
     "maxPartitionBytes": ("max_partition_bytes", SIZE),
     "maxBatchBytes": ("max_batch_bytes", SIZE),
     "ignoreCorruptFiles": ("ignore_corrupt_files", BOOLEAN),
+    "ignoreMissingFiles": ("ignore_missing_files", BOOLEAN),
+    "mergeSchema": ("merge_schema", BOOLEAN),
+    "basePath": ("base_path", TEXT),
+    "recursiveFileLookup": ("recursive_file_lookup", BOOLEAN),
+    "pathGlobFilter": ("path_glob_filter", TEXT),
+    "modifiedBefore": ("modified_before", TEXT),
+    "modifiedAfter": ("modified_after", TEXT),
+    "timeZone": ("time_zone", TEXT),
+    "partitionTypes": ("partition_types", _PARTITION_TYPES),
+}
+# Spark adds it to paths of tables.
+_GLOB_PATHS = "__globpaths__"
+# Options of Spark's own file sources, which people copy along with the rest of a line.
+_OF_OTHERS = (
+    " header inferschema sep delimiter quote escape charset encoding comment enforceschema"
+    " multiline locale linesep nullvalue nanvalue emptyvalue positiveinf negativeinf dateformat"
+    " timestampformat timestampntzformat timeformat ignoreleadingwhitespace"
+    " ignoretrailingwhitespace maxcolumns maxcharspercolumn columnnameofcorruptrecord"
+    " samplingratio mode unescapedquotehandling preferdate primitivesasstring prefersdecimal"
+    " allowcomments allowunquotedfieldnames allowsinglequotes allownumericleadingzeros"
+    " allowbackslashescapinganycharacter allowunquotedcontrolchars allownonnumericnumbers"
+    " dropfieldifallnull wholetext rowtag datetimerebasemode int96rebasemode quoteall escapequotes"
+    " ignorenullfields inputbuffersize charstoescapequoteescaping"
+    " "
+)
+# Settings of the session, and the options that they are defaults of.
+_SESSION_DEFAULTS = {
+    "spark.sql.files.ignoreCorruptFiles": "ignore_corrupt_files",
+    "spark.sql.files.ignoreMissingFiles": "ignore_missing_files",
+    "spark.sql.files.maxPartitionBytes": "max_partition_bytes",
+    "spark.sql.session.timeZone": "time_zone",
+    "spark.sql.caseSensitive": "case_sensitive",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "infer_partition_types",
+    "spark.sql.timestampType": "timestamp_type",
 }
 _OF_WRITERS = options_of(DatasetOptions) | options_of(WriterOptions)
 _WRITE: dict[str, tuple[str, TextForm]] = {
@@ -88,6 +153,28 @@ class SourceOptions:
         Maximum size for one task and one batch.
     ignore_corrupt_files : bool
         Skip files that cannot be read.
+    ignore_missing_files : bool
+        Skip files that are gone when they are read.
+    merge_schema : bool
+        Unite the columns of all files, instead of taking those of the first.
+    base_path : str, optional
+        The directory below which ``key=value`` directories are columns, instead of each path.
+    recursive_file_lookup : bool
+        Read files at any depth, and ignore ``key=value`` directories.
+    path_glob_filter : str, optional
+        A pattern of the names of files to read.
+    modified_before, modified_after : str, optional
+        Read only files that were changed before or after a moment.
+    time_zone : str
+        The zone of moments without one.
+    partition_types : {"inferred", "recorded"}
+        Whether partition columns have the types that Spark infers, or those they were written with.
+    infer_partition_types : bool
+        Whether Spark infers types; otherwise values are text.
+    timestamp_type : str
+        What a timestamp is in this session.
+    state : str, optional
+        The name of the files to read, see :mod:`pymosaic.spark.states`.
     partition_by : tuple of str, optional
         Columns that become directories.
     partition_overwrite_mode : {"static", "dynamic"}
@@ -118,6 +205,18 @@ class SourceOptions:
     max_partition_bytes: int = 128 * _MIB
     max_batch_bytes: int = 32 * _MIB
     ignore_corrupt_files: bool = False
+    ignore_missing_files: bool = False
+    merge_schema: bool = True
+    base_path: str | None = None
+    recursive_file_lookup: bool = False
+    path_glob_filter: str | None = None
+    modified_before: str | None = None
+    modified_after: str | None = None
+    time_zone: str = "UTC"
+    partition_types: str = "inferred"
+    infer_partition_types: bool = True
+    timestamp_type: str = "TIMESTAMP_LTZ"
+    state: str | None = None
     partition_by: tuple[str, ...] | None = None
     partition_overwrite_mode: str = "static"
     writer: dict[str, Any] = field(default_factory=dict)
@@ -152,6 +251,8 @@ class SourceOptions:
                 found[_INTERNAL[lowered]] = json.loads(text)
             elif lowered == TABLE:
                 found["is_table"] = True
+            elif lowered == STATE:
+                found["state"] = text
             elif lowered == CASE_SENSITIVE:
                 found["case_sensitive"] = BOOLEAN.read(key, text)
             elif lowered.startswith(_STORAGE):
@@ -160,11 +261,30 @@ class SourceOptions:
                 name, target, form = _BY_LOWER_CASE[lowered]
                 value = form.read(name, text)
                 (found["writer"] if target in _OF_WRITERS else found)[target] = value
-            else:
+            elif f" {lowered} " in _OF_OTHERS:
+                warnings.warn(f"the mosaic source ignores the option {key!r}", stacklevel=2)
+            elif lowered != _GLOB_PATHS:
                 raise _unknown(key)
+        session = found.pop("session", {})
+        scan = found.pop("scan", None)
+        if scan is not None:
+            pushed = found.setdefault("pushed", {})
+            pushed["scan"] = scan["scan"]
+            pushed["filters"] = [*pushed.get("filters", ()), *scan["filters"]]
+        for setting, target in _SESSION_DEFAULTS.items():
+            if setting in session:
+                form = _FORMS.get(type(getattr(_DEFAULTS, target)), TEXT)
+                found.setdefault(target, form.read(setting, session[setting]))
         if "caseSensitive" in found.get("pushed", ()):
             found["case_sensitive"] = found["pushed"]["caseSensitive"]
         return cls(**found)
+
+    @property
+    def zone(self) -> datetime.tzinfo:
+        """The zone of moments without one."""
+        from pymosaic.spark.moments import zone_of
+
+        return zone_of(self.time_zone)
 
     @property
     def locations(self) -> list[str]:
@@ -187,6 +307,11 @@ class SourceOptions:
                 "the catalog have theirs once pymosaic.spark.enable(spark) was called"
             )
         return self.path
+
+
+# The text form of a setting is that of its type.
+_FORMS = {bool: BOOLEAN, int: SIZE}
+_DEFAULTS = SourceOptions()
 
 
 def _own(options: dict[str, tuple[str, str]]) -> Iterable[tuple[str, tuple[str, str]]]:

@@ -12,6 +12,7 @@ import struct
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -19,15 +20,17 @@ from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.types import StructType
 
 from pymosaic.errors import DatasetExistsError, MosaicError
+from pymosaic.spark.aggregates import aggregate
 from pymosaic.spark.options import SourceOptions
 from pymosaic.spark.partitions import remove_partitions
-from pymosaic.spark.reading import (
-    MosaicReader,
-    Split,
+from pymosaic.spark.reading import MosaicReader, Split, start_worker
+from pymosaic.spark.relations import (
+    file_uris,
     has_files,
+    open_relation,
     partition_columns,
     partition_values,
-    start_worker,
+    state_of,
 )
 from pymosaic.spark.source import MosaicDataSource
 from pymosaic.spark.types import spark_types
@@ -102,7 +105,10 @@ class DriverPlanner:
             "exists": self._exists,
             "partitions": self._partitions,
             "create": self._create,
-            "count": self._count,
+            "report": self._report,
+            "state": self._state,
+            "aggregate": self._aggregate,
+            "files": self._files,
             "plan": self._plan,
             "write": self._write,
             "commit": self._commit,
@@ -123,11 +129,20 @@ class DriverPlanner:
 
     def _schema(self, question: dict[str, Any]) -> list[bytes]:
         """The columns of the files at a path, and which of them directories make."""
-        schema, keys = MosaicDataSource(question["options"]).columns()
-        return [_texts(keys), *_packed(schema)]
+        source = MosaicDataSource(question["options"])
+        schema, keys = source.columns()
+        return [_texts([source.state, *keys]), *_packed(schema)]
+
+    def _state(self, question: dict[str, Any]) -> list[bytes]:
+        """The files that are there now."""
+        relation, _ = open_relation(SourceOptions.parse(question["options"]))
+        return [relation.state.encode()]
 
     def _keys(self, question: dict[str, Any]) -> list[bytes]:
-        return [_texts(partition_columns(SourceOptions.parse(question["options"])))]
+        """The columns that directories make, after the files that are there."""
+        options = SourceOptions.parse(question["options"])
+        state = state_of(options)
+        return [_texts([state, *partition_columns(replace(options, state=state))])]
 
     def _exists(self, question: dict[str, Any]) -> list[bytes]:
         return [str(has_files(SourceOptions.parse(question["options"]))).lower().encode()]
@@ -139,9 +154,18 @@ class DriverPlanner:
     def _create(self, question: dict[str, Any]) -> list[bytes]:
         return [self._pickler.dumps(MosaicDataSource(question["options"]))]
 
-    def _count(self, question: dict[str, Any]) -> list[bytes]:
+    def _report(self, question: dict[str, Any]) -> list[bytes]:
         source = MosaicDataSource(question["options"])
-        return [str(self._reader(source, _struct(question["schema"])).num_rows).encode()]
+        return [json.dumps(self._reader(source, _struct(question["schema"])).report()).encode()]
+
+    def _files(self, question: dict[str, Any]) -> list[bytes]:
+        return [_texts(file_uris(SourceOptions.parse(question["options"])))]
+
+    def _aggregate(self, question: dict[str, Any]) -> list[bytes]:
+        """Whether metadata tells the results of functions, and which these are."""
+        options = SourceOptions.parse(question["options"])
+        results = aggregate(options, _struct(question["schema"]), question["functions"])
+        return [b"no"] if results is None else [b"yes", _texts(results)]
 
     def _plan(self, question: dict[str, Any]) -> list[bytes]:
         schema = _struct(question["schema"])

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import pickle
-import threading
 import warnings
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from pymosaic.datasets.discovery import discover
-from pymosaic.datasets.plan import Piece
+from pymosaic.datasets.plan import Piece, ScanPlan
 from pymosaic.datasets.scan_task import ScanTask
+from pymosaic.errors import DatasetError
 from pymosaic.file.verify.file import verify
+from pymosaic.spark.file_metadata import METADATA, FileFacts, read_with_metadata
 from pymosaic.spark.names import match_names
 from pymosaic.spark.options import SourceOptions
 from pymosaic.spark.predicates import decode_filters, narrowed, renamed, translate
-from pymosaic.spark.storage import locate
+from pymosaic.spark.relations import Relation, open_relation
 from pymosaic.spark.types import arrow_schema, spark_type
 
 if TYPE_CHECKING:
@@ -29,16 +28,7 @@ if TYPE_CHECKING:
 
     from pymosaic.datasets.dataset import Dataset
 
-__all__ = [
-    "BatchReader",
-    "MosaicReader",
-    "Split",
-    "has_files",
-    "open_relation",
-    "partition_columns",
-    "partition_values",
-    "start_worker",
-]
+__all__ = ["BatchReader", "MosaicReader", "Split", "start_worker"]
 
 # The cost of opening a file, in bytes read: a task gets no more small files than it can open in
 # the time that another task takes to read its share.
@@ -47,109 +37,20 @@ _OPEN_COST = 1 << 20
 _PIECE_BYTES = 8 << 20
 _WHOLE_FILES = 1 << 62
 _DEFAULT_PARALLELISM = 8
-# Of datasets that were opened: how many are kept, and what the known ends of their files may take.
-_KEPT_RELATIONS = 4
-_KEPT_BYTES = 64 << 20
+
+
+_BatchWithMetadata: TypeAlias = tuple[pa.RecordBatch, pa.StructArray | None]
 
 
 class Split(InputPartition):
-    """The input of one task."""
+    """The input of one task: pieces, and facts about their files if these are wanted."""
 
-    def __init__(self, pieces: tuple[Piece, ...]) -> None:
+    def __init__(
+        self, pieces: tuple[Piece, ...], facts: Mapping[str, FileFacts] | None = None
+    ) -> None:
         super().__init__(None)
         self.pieces = pieces
-
-
-class _OpenedRelations:
-    """The datasets opened last: what was read of their files serves the next query as well.
-
-    Files are listed for each query, and the end of a file is read again if it has changed.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[str, Dataset] = OrderedDict()
-
-    def get(self, key: str) -> Dataset | None:
-        """The dataset as it was opened last."""
-        with self._lock:
-            return self._kept.get(key)
-
-    def put(self, key: str, dataset: Dataset) -> None:
-        """Keep a dataset, unless what is known of its files takes much memory."""
-        with self._lock:
-            self._kept.pop(key, None)
-            if dataset.known_bytes <= _KEPT_BYTES:
-                self._kept[key] = dataset
-            while len(self._kept) > _KEPT_RELATIONS:
-                self._kept.popitem(last=False)
-
-
-_opened = _OpenedRelations()
-
-
-def open_relation(options: SourceOptions, schema: pa.Schema | None = None) -> Dataset:
-    """Open the dataset that the options name, to read all columns or those of a schema."""
-    # It imports pandas, through Arrow, which tasks do not need.
-    from pymosaic.datasets.dataset import Dataset
-
-    locations, filesystem = locate(options.locations, options.storage)
-    key = repr((locations, sorted(options.storage.items()), options.partitioning))
-    dataset = Dataset(
-        tuple(locations) if len(locations) > 1 else locations[0],
-        filesystem=filesystem,
-        partitioning=options.partitioning,
-        on_error="skip" if options.ignore_corrupt_files else "raise",
-        opened_before=_opened.get(key),
-        schema=schema,
-        defer_conflicts=True,
-    )
-    if schema is None:
-        _opened.put(key, dataset)
-    if options.ignore_corrupt_files:
-        total = len(discover(tuple(locations), filesystem, False).files)
-        if len(dataset.files) < total:
-            warnings.warn(
-                f"ignoreCorruptFiles: {total - len(dataset.files)} of {total} files are skipped",
-                stacklevel=2,
-            )
-    return dataset
-
-
-def has_files(options: SourceOptions) -> bool:
-    """Whether there is anything to read; a new table has no files yet."""
-    locations, filesystem = locate(options.locations, options.storage)
-    try:
-        return bool(discover(tuple(locations), filesystem, False).files)
-    except FileNotFoundError:
-        return False
-
-
-def partition_columns(options: SourceOptions) -> tuple[str, ...]:
-    """The columns that directories make, as the options say, or else as the files tell."""
-    if options.partition_by is not None:
-        return options.partition_by
-    first = next(iter(_partitions(options)), ())
-    return tuple(key for key, _ in first)
-
-
-def partition_values(options: SourceOptions) -> list[tuple[str | None, ...]]:
-    """The values, as text, of all partitions that have files."""
-    return sorted(
-        {tuple(text for _, text in partition) for partition in _partitions(options)},
-        key=lambda value: tuple((text is not None, text or "") for text in value),
-    )
-
-
-def _partitions(options: SourceOptions) -> Iterable[tuple[tuple[str, Any], ...]]:
-    if options.partitioning is None or not (options.path or options.paths):
-        return ()
-    locations, filesystem = locate(options.locations, options.storage)
-    try:
-        files = discover(tuple(locations), filesystem, True).files
-    except FileNotFoundError:
-        return ()
-    return (file.partition for file in files)
+        self.facts = facts or {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +71,10 @@ class BatchReader:
         For each column of the target, what it is called in the dataset; None if it is not there.
     sound_only : bool
         Whether files with a fault, in any column, are left out as a whole.
+    skip_missing : bool
+        Whether files that are gone are left out.
+    metadata : pyarrow.StructType or None
+        The fields of the column that tells where rows come from, if it is wanted.
     """
 
     task: ScanTask | None
@@ -178,34 +83,52 @@ class BatchReader:
     limit: int | None
     names: tuple[str | None, ...] = ()
     sound_only: bool = False
+    skip_missing: bool = False
+    metadata: pa.StructType | None = None
 
-    def read(self, pieces: tuple[Piece, ...]) -> Iterator[pa.RecordBatch]:
-        """Read the rows of some pieces."""
-        if self.task is None or not pieces:
+    def read(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """Read the rows of a task."""
+        if self.task is None or not split.pieces:
             return
         left = self.limit
-        for batch in self._batches(self.task, pieces):
+        for batch, metadata in self._batches(self.task, split):
+            converted = self._converted(batch, metadata)
             if left is not None:
-                batch = batch.slice(0, left)
-                left -= batch.num_rows
-            yield from _sliced(self._converted(batch), self.max_batch_bytes)
+                converted = converted.slice(0, left)
+                left -= converted.num_rows
+            yield from _sliced(converted, self.max_batch_bytes)
             if left == 0:
                 return
 
-    def _batches(self, task: ScanTask, pieces: tuple[Piece, ...]) -> Iterator[pa.RecordBatch]:
-        if not self.sound_only:
-            yield from task.read(pieces)
+    def _batches(self, task: ScanTask, split: Split) -> Iterator[_BatchWithMetadata]:
+        if not (self.sound_only or self.skip_missing or self.metadata is not None):
+            yield from ((batch, None) for batch in task.read(split.pieces))
             return
-        for piece in pieces:
-            # What is skipped must not depend on the columns that a query reads.
-            findings = verify(piece.path, True, filesystem=task.filesystem, limits=task.limits)
-            faults = [finding for finding in findings if finding.severity == "error"]
-            if faults:
-                warnings.warn(
-                    f"ignoreCorruptFiles: {piece.path} is left out: {faults[0]}", stacklevel=2
-                )
-            else:
-                yield from task.read([piece])
+        for piece in split.pieces:
+            try:
+                if not self._is_sound(task, piece):
+                    continue
+                if self.metadata is None:
+                    yield from ((batch, None) for batch in task.read([piece]))
+                else:
+                    facts = split.facts[piece.path]
+                    yield from read_with_metadata(task, piece, self.metadata, facts)
+            except FileNotFoundError:
+                if not self.skip_missing:
+                    raise
+                warnings.warn(f"ignoreMissingFiles: {piece.path} is gone", stacklevel=2)
+
+    def _is_sound(self, task: ScanTask, piece: Piece) -> bool:
+        """Whether a file may be read: what is skipped must not depend on the columns wanted."""
+        if not self.sound_only:
+            return True
+        findings = verify(piece.path, True, filesystem=task.filesystem, limits=task.limits)
+        faults = [finding for finding in findings if finding.severity == "error"]
+        if faults:
+            warnings.warn(
+                f"ignoreCorruptFiles: {piece.path} is left out: {faults[0]}", stacklevel=2
+            )
+        return not faults
 
     def __call__(self, partitions: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Read the partition that a task's one input row holds; Spark runs this in tasks.
@@ -214,15 +137,17 @@ class BatchReader:
         """
         for batch in partitions:
             for value in batch.column(0).to_pylist():
-                yield from self.read(pickle.loads(value).pieces)
+                yield from self.read(pickle.loads(value))
 
-    def _converted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _converted(self, batch: pa.RecordBatch, metadata: pa.StructArray | None) -> pa.RecordBatch:
         if batch.schema.equals(self.target, check_metadata=True):
             return batch
         found = dict(zip(batch.schema.names, batch.columns, strict=True))
+        if metadata is not None:
+            found[METADATA] = metadata
         columns = [
-            _cast(None if name is None else found[name], data_type, batch.num_rows)
-            for name, data_type in zip(self.names, self.target.types, strict=True)
+            _cast(None if name is None else found[name], field, batch.num_rows)
+            for name, field in zip(self.names, self.target, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self.target)
 
@@ -238,6 +163,46 @@ def _chosen(dataset: Dataset, names: Sequence[str | None], target: pa.Schema) ->
     return pa.schema(list(fields.values()))
 
 
+def _check_readable(name: str, own: pa.DataType, wanted: pa.DataType) -> None:
+    """Refuse to read text as something else: each row would have to be tried."""
+    kinds = pa.types
+    if (kinds.is_string(own) or kinds.is_binary(own)) and not (
+        kinds.is_string(wanted) or kinds.is_binary(wanted)
+    ):
+        raise DatasetError(
+            f"column {name!r} is {own} in the files, and the schema says {wanted}: declare it as "
+            f"{own}, and cast it in the query"
+        )
+
+
+def _report(
+    dataset: Dataset, plan: ScanPlan, pieces: Sequence[Piece], limit: int | None
+) -> dict[str, Any]:
+    """Of rows, files, row groups, bytes and partitions: what is read, and what is there."""
+    row_groups = sum(len(piece.row_groups) for piece in pieces)
+    return {
+        "rows": sum(piece.num_rows for piece in pieces),
+        "files": (len({piece.path for piece in pieces}), plan.files.total),
+        "rowGroups": (row_groups, max(row_groups, plan.row_groups.total)),
+        "bytes": (sum(piece.num_bytes for piece in pieces), plan.bytes.total),
+        "partitions": (len({piece.partition for piece in pieces}), dataset.num_partitions),
+        "keys": dataset.partition_columns,
+        "limit": limit,
+    }
+
+
+def _declared(
+    dataset: Dataset, names: Sequence[str | None], target: pa.Schema
+) -> dict[str, pa.DataType]:
+    """Types of partition columns that the user has declared, whose values are read as these."""
+    keys = set(dataset.partition_columns)
+    return {
+        name: field.type
+        for name, field in zip(names, target, strict=True)
+        if name in keys and spark_type(dataset.schema.field(name).type) != spark_type(field.type)
+    }
+
+
 def start_worker(partitions: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Read nothing; a worker that runs this has imported everything that a read needs."""
     for _ in partitions:
@@ -245,14 +210,19 @@ def start_worker(partitions: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatc
     yield from ()
 
 
-def _cast(column: pa.Array | None, data_type: pa.DataType, num_rows: int) -> pa.Array:
+def _cast(column: pa.Array | None, field: pa.Field, num_rows: int) -> pa.Array:
     if column is None:
-        return pa.nulls(num_rows, data_type)
-    if column.type == data_type:
+        return pa.nulls(num_rows, field.type)
+    if column.type == field.type:
         return column
     import pyarrow.compute as pc
 
-    return pc.cast(column, options=pc.CastOptions(data_type, allow_time_truncate=True))
+    try:
+        return pc.cast(column, options=pc.CastOptions(field.type, allow_time_truncate=True))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DatasetError(
+            f"column {field.name!r} is {column.type} and cannot be read as {field.type}: {error}"
+        ) from error
 
 
 def _sliced(batch: pa.RecordBatch, max_bytes: int) -> Iterator[pa.RecordBatch]:
@@ -279,25 +249,45 @@ class MosaicReader(DataSourceReader):
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         self._splits = [Split(())]
         self.num_rows = 0
+        self._report: dict[str, Any] = {
+            "rows": 0,
+            "files": (0, 0),
+            "rowGroups": (0, 0),
+            "bytes": (0, 0),
+            "partitions": (0, 0),
+            "keys": (),
+            "filters": "",
+            "limit": None,
+        }
         self.batches = BatchReader(None, arrow_schema(schema), options.max_batch_bytes, None)
-        if not options.is_table or has_files(options):
-            self._plan(options, schema)
+        relation, dataset = open_relation(options)
+        if dataset is not None:
+            self._plan(relation, dataset, schema)
 
-    def _plan(self, options: SourceOptions, schema: StructType) -> None:
-        dataset = open_relation(options)
+    def _plan(self, relation: Relation, dataset: Dataset, schema: StructType) -> None:
+        options = relation.options
         matches = match_names(
             schema.names,
             dataset.schema.names,
             options.case_sensitive,
             options.pushed.get("alike", ()),
         )
+        metadata = None
+        if METADATA in schema.names and METADATA not in dataset.schema.names:
+            place = schema.names.index(METADATA)
+            matches[place], metadata = METADATA, self.batches.target.field(place).type
+        declared = _declared(dataset, matches, self.batches.target)
+        if declared:
+            dataset = relation.open(declared=declared)
         if not dataset.conflicts.isdisjoint(matches):
-            dataset = open_relation(options, _chosen(dataset, matches, self.batches.target))
+            dataset = relation.open(_chosen(dataset, matches, self.batches.target), declared)
         exact, spellings = {}, {}
+        known = set(dataset.schema.names)
         for field, name in zip(schema.fields, matches, strict=True):
-            if name is not None:
+            if name is not None and name in known:
                 arrow_type = dataset.schema.field(name).type
                 spellings[field.name] = name
+                _check_readable(name, arrow_type, self.batches.target.field(field.name).type)
                 # Literals have Spark's types: nothing is pushed down for a column that it casts.
                 if spark_type(arrow_type) == field.dataType:
                     exact[field.name] = arrow_type
@@ -311,8 +301,15 @@ class MosaicReader(DataSourceReader):
             # Any file may turn out to have no rows, and is one piece, since it is verified whole.
             planned, piece_bytes = None, _WHOLE_FILES
         scan = dataset.scan(columns=names, filters=filters or None, limit=planned)
-        pieces = () if filters == [] else scan.plan(piece_bytes).pieces
-        self._splits = _split(pieces, options) or [Split(())]
+        plan = scan.plan(piece_bytes)
+        pieces = () if filters == [] else plan.pieces
+        self._report |= _report(dataset, plan, pieces, limit)
+        self._report["filters"] = str(scan.task().row_filter or "") if pieces else "nothing"
+        facts = None
+        if metadata is not None:
+            location = options.locations[0]
+            facts = {file.path: FileFacts.of(file, location) for file in relation.listing.files}
+        self._splits = _split(pieces, options, facts) or [Split(())]
         self.num_rows = sum(piece.num_rows for piece in pieces)
         self.batches = replace(
             self.batches,
@@ -320,7 +317,13 @@ class MosaicReader(DataSourceReader):
             limit=limit,
             names=tuple(matches),
             sound_only=options.ignore_corrupt_files,
+            skip_missing=options.ignore_missing_files,
+            metadata=metadata,
         )
+
+    def report(self) -> dict[str, Any]:
+        """What the scan reads, from metadata alone, for plans and metrics."""
+        return self._report
 
     def __getstate__(self) -> dict[str, Any]:
         # Each task gets only its own split.
@@ -334,10 +337,12 @@ class MosaicReader(DataSourceReader):
         """Read the input of one task."""
         assert isinstance(partition, Split)
         _skip_checks(len(self.batches.target))
-        return self.batches.read(partition.pieces)
+        return self.batches.read(partition)
 
 
-def _split(pieces: Iterable[Piece], options: SourceOptions) -> list[Split]:
+def _split(
+    pieces: Iterable[Piece], options: SourceOptions, facts: Mapping[str, FileFacts] | None = None
+) -> list[Split]:
     """Group pieces, in order, into tasks of about equal cost."""
     costs = [(piece, piece.num_bytes + _OPEN_COST) for piece in pieces]
     total = sum(cost for _, cost in costs)
@@ -349,7 +354,12 @@ def _split(pieces: Iterable[Piece], options: SourceOptions) -> list[Split]:
         # A piece belongs to the task whose share contains its middle.
         groups.setdefault((2 * before + cost) * count // (2 * total), []).append(piece)
         before += cost
-    return [Split(tuple(_joined(group))) for group in groups.values()]
+    splits = []
+    for group in groups.values():
+        joined = tuple(_joined(group))
+        wanted = facts and {piece.path: facts[piece.path] for piece in joined}
+        splits.append(Split(joined, wanted))
+    return splits
 
 
 def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:

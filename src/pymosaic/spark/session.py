@@ -27,10 +27,14 @@ _MAX_STARTED = 4
 # Where Spark looks for the names of sources.
 _SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 _SOURCES = (
+    "MosaicAggregates",
     "MosaicCommands",
+    "MosaicFiles",
+    "MosaicMetrics",
     "MosaicProvider",
     "MosaicScans",
     "MosaicSource",
+    "MosaicStates",
     "MosaicTable",
     "MosaicTables",
     "MosaicWrites",
@@ -38,7 +42,7 @@ _SOURCES = (
     "Values",
 )
 # Optimizer rules, in the order in which they run.
-_RULES = ("MosaicTables", "MosaicScans")
+_RULES = ("MosaicTables", "MosaicAggregates", "MosaicFiles")
 # The class loader that has what was compiled, by the gateway to its JVM.
 _LOADERS: WeakKeyDictionary[Any, Background[Any]] = WeakKeyDictionary()
 # Contexts whose Python workers were started, and sessions that are ready.

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
+from pymosaic.errors import DatasetError
 from pymosaic.spark.options import SourceOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
+    from pymosaic.spark.listing import FileListing
     from pymosaic.spark.reading import MosaicReader
     from pymosaic.spark.writing import DatasetWriter
 
@@ -27,11 +30,17 @@ class MosaicDataSource(DataSource):
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
         self._parsed = SourceOptions.parse(options)
+        self._listing: FileListing | None = None
 
     @property
     def scan_id(self) -> str | None:
         """Identifies one scan of one query, if the optimizer rule made it."""
         return self._parsed.pushed.get("scan")
+
+    @property
+    def state(self) -> str | None:
+        """The files of the relation, once they are known."""
+        return self._parsed.state
 
     @property
     def starts_workers(self) -> bool:
@@ -51,9 +60,17 @@ class MosaicDataSource(DataSource):
 
     def columns(self) -> tuple[pa.Schema, tuple[str, ...]]:
         """The same as the dataset layer has it, and which of them are made by directories."""
-        from pymosaic.spark.reading import open_relation
+        from pymosaic.spark.relations import open_relation
 
-        dataset = open_relation(self._parsed)
+        relation, dataset = open_relation(self._parsed)
+        if dataset is None:
+            raise DatasetError(
+                f"unable to infer a schema: there are no Mosaic files in {relation.listing.base}; "
+                "declare one with schema(...), or set recursiveFileLookup to look in directories"
+            )
+        # Queries of this relation read the files that are there now, in whatever process.
+        self._listing = relation.listing
+        self._parsed = replace(self._parsed, state=relation.state)
         schema = dataset.scan(columns=self._parsed.columns).schema
         names = set(schema.names)
         return schema, tuple(key for key in dataset.partition_columns if key in names)
@@ -61,7 +78,10 @@ class MosaicDataSource(DataSource):
     def reader(self, schema: StructType) -> MosaicReader:
         """Plan a read of the columns in ``schema``."""
         from pymosaic.spark.reading import MosaicReader
+        from pymosaic.spark.relations import states
 
+        if self._listing is not None:
+            states.put(self._listing)
         return MosaicReader(self._parsed, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DatasetWriter:

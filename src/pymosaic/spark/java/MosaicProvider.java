@@ -20,6 +20,7 @@ import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.CreatableRelationProvider;
 import org.apache.spark.sql.sources.DataSourceRegister;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
@@ -56,19 +57,53 @@ public class MosaicProvider
   public StructType inferSchema(CaseInsensitiveStringMap options) { return infer(options).schema; }
 
   public Transform[] inferPartitioning(CaseInsensitiveStringMap options) {
-    String[] keys = inferred == null ? source().partitionColumns(options) : infer(options).keys;
+    if (inferred == null) inferred = source().inferPartitioning(options);
+    String[] keys = inferred.keys;
     Transform[] found = new Transform[keys.length];
     for (int i = 0; i < keys.length; i++) found[i] = Expressions.identity(Values.quoted(keys[i]));
     return found;
   }
 
   private MosaicSource.Inferred infer(CaseInsensitiveStringMap options) {
-    if (inferred == null) inferred = source().infer(options);
+    if (inferred == null || inferred.schema == null) inferred = source().infer(options);
     return inferred;
   }
 
   public Table getTable(StructType schema, Transform[] partitioning, Map properties) {
-    return new MosaicTable(schema, partitioning, properties, null);
+    if (inferred == null) return new MosaicTable(schema, partitioning, properties, null);
+    boolean declared = inferred.schema == null && inferred.state != null;
+    StructType columns = declared ? withKeys(schema, properties).asNullable() : schema;
+    return new MosaicTable(columns, partitioning, properties, null, inferred.state);
+  }
+
+  /** A schema that the user declares, with the columns that directories make at its end. */
+  private StructType withKeys(StructType schema, Map properties) {
+    scala.Function2 resolver = org.apache.spark.sql.classic.SparkSession.active().sessionState()
+        .conf().resolver();
+    StructField[] fields = schema.fields();
+    StructField[] keys = new StructField[inferred.keys.length];
+    StructType found = new StructType();
+    for (int i = 0; i < fields.length; i++) {
+      boolean isKey = false;
+      for (int j = 0; j < keys.length; j++) {
+        if (((Boolean) resolver.apply(fields[i].name(), inferred.keys[j])).booleanValue()) {
+          keys[j] = fields[i];
+          isKey = true;
+        }
+      }
+      if (!isKey) found = found.add(fields[i]);
+    }
+    StructType all = null;
+    for (int j = 0; j < keys.length; j++) {
+      if (keys[j] == null && all == null) {
+        Map options = Values.options(properties, Values.emptyMap());
+        options.put("_state", inferred.state);
+        options.remove("columns");
+        all = source().infer(new CaseInsensitiveStringMap(options)).schema;
+      }
+      found = found.add(keys[j] == null ? all.apply(inferred.keys[j]) : keys[j]);
+    }
+    return found;
   }
 
   /** Python says what cannot be stored, and what to do instead. */

@@ -8,37 +8,32 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.UUID;
-import org.apache.spark.sql.RowFactory;
-import org.apache.spark.sql.SparkSessionExtensions;
-import org.apache.spark.sql.catalyst.expressions.Alias;
-import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
-import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
-import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
-import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.Project;
-import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.GeneralScalarExpression;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.metric.CustomMetric;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
-import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy$;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.internal.connector.SupportsMetadata;
 import org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.StructField;
@@ -47,98 +42,20 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
  * Scans of a table: Spark's own scan of a Python source, with what such sources lack: column pruning,
- * filters, limits and statistics; and an optimizer rule that takes count(*) from metadata.
+ * filters, also those that are known when the query runs, limits, statistics and metrics.
  *
  * What Spark pushes down travels in options, to a source of its own for each scan. Spark checks every
- * filter and limit again. Nothing goes through Spark's push-down of aggregates: its translation fails
- * on expressions that the optimizer folded.
+ * filter and limit again.
  *
  * Plain old Java and raw types: Janino compiles it on the driver.
  */
-public class MosaicScans extends Rule {
-  static final String SWITCH = "spark.mosaic.pushDown";
+public class MosaicScans {
+  private static final String SWITCH = "spark.mosaic.pushDown";
+  private static final int SHOWN = 20;
 
-  /** Adds the rule to a session's extensions, also to those of a running session. */
-  public static class Extension extends scala.runtime.AbstractFunction1 {
-    public Object apply(Object extensions) {
-      ((SparkSessionExtensions) extensions).injectOptimizerRule(new RuleBuilder());
-      return scala.runtime.BoxedUnit.UNIT;
-    }
-  }
-
-  public static class RuleBuilder extends scala.runtime.AbstractFunction1 {
-    public Object apply(Object session) { return new MosaicScans(); }
-  }
-
-  public TreeNode apply(TreeNode plan) {
-    if (!pushesDown()) return plan;
-    return MosaicTables.transformed(plan, new Change());
-  }
-
-  static boolean pushesDown() {
-    return "true".equalsIgnoreCase(
-        SparkSession.active().sessionState().conf().getConfString(SWITCH, "true"));
-  }
-
-  /** A scan that nothing is pushed into. */
-  public static class Wide implements ScanBuilder {
-    final Builder builder;
-
-    Wide(Builder builder) { this.builder = builder; }
-
-    public Scan build() { return builder.build(); }
-  }
-
-  public static class Change extends scala.runtime.AbstractPartialFunction {
-    public boolean isDefinedAt(Object node) { return counted(node) != null; }
-
-    public Object applyOrElse(Object node, scala.Function1 otherwise) {
-      DataSourceV2Relation counted = counted(node);
-      return counted == null ? otherwise.apply(node) : withCount((Aggregate) node, counted);
-    }
-
-    /** The relation whose rows, and nothing else, a node counts; null for all other nodes. */
-    static DataSourceV2Relation counted(Object node) {
-      if (!(node instanceof Aggregate)) return null;
-      Aggregate aggregate = (Aggregate) node;
-      if (aggregate.groupingExpressions().nonEmpty()) return null;
-      scala.collection.Iterator results = aggregate.aggregateExpressions().iterator();
-      while (results.hasNext()) if (!countsAll(results.next())) return null;
-      LogicalPlan child = aggregate.child();
-      while (child instanceof Project) child = ((Project) child).child();
-      if (!(child instanceof DataSourceV2Relation)) return null;
-      DataSourceV2Relation relation = (DataSourceV2Relation) child;
-      return relation.table() instanceof MosaicTable ? relation : null;
-    }
-
-    /** Whether an expression is count(*), under some name. */
-    private static boolean countsAll(Object expression) {
-      if (!(expression instanceof Alias)
-          || !(((Alias) expression).child() instanceof AggregateExpression)) return false;
-      AggregateExpression found = (AggregateExpression) ((Alias) expression).child();
-      if (found.isDistinct() || found.filter().isDefined()
-          || !(found.aggregateFunction() instanceof Count)) return false;
-      scala.collection.Iterator counted = ((Count) found.aggregateFunction()).children().iterator();
-      while (counted.hasNext()) {
-        Object one = counted.next();
-        if (!(one instanceof org.apache.spark.sql.catalyst.expressions.Literal)
-            || ((org.apache.spark.sql.catalyst.expressions.Literal) one).value() == null) return false;
-      }
-      return true;
-    }
-
-    /** The counts as a row, if metadata tells them: no task runs. */
-    static LogicalPlan withCount(Aggregate aggregate, DataSourceV2Relation relation) {
-      MosaicTable table = (MosaicTable) relation.table();
-      Map options = table.options(relation.options().asCaseSensitiveMap());
-      long count = new Builder(table, options).countAll();
-      if (count < 0) return aggregate;
-      Object[] values = new Object[aggregate.output().size()];
-      java.util.Arrays.fill(values, Long.valueOf(count));
-      List rows = new ArrayList();
-      rows.add(RowFactory.create(values));
-      return LocalRelation.fromExternalRows(aggregate.output(), Values.scalaList(rows));
-    }
+  /** Whether the session wants push-down. */
+  static boolean isOn(SQLConf conf) {
+    return "true".equalsIgnoreCase(conf.getConfString(SWITCH, "true"));
   }
 
   public static class Builder
@@ -156,7 +73,20 @@ public class MosaicScans extends Rule {
       this.required = table.schema();
     }
 
-    public void pruneColumns(StructType schema) { required = schema; }
+    public void pruneColumns(StructType schema) {
+      if (isOn(SparkSession.active().sessionState().conf())) required = schema;
+      else required = withHidden(schema);
+    }
+
+    /** All columns of the table, and what a query wants besides them. */
+    private StructType withHidden(StructType schema) {
+      StructType all = table.schema();
+      Set names = new HashSet(java.util.Arrays.asList(all.fieldNames()));
+      for (int i = 0; i < schema.length(); i++) {
+        if (!names.contains(schema.fields()[i].name())) all = all.add(schema.fields()[i]);
+      }
+      return all;
+    }
 
     /** Filters only skip data: Spark checks all of them again. */
     public scala.collection.immutable.Seq pushFilters(scala.collection.immutable.Seq offered) {
@@ -189,38 +119,31 @@ public class MosaicScans extends Rule {
     }
     public boolean isPartiallyPushed() { return true; }
 
-    /** All rows, or -1 where metadata does not tell how many these options leave. */
-    long countAll() {
-      CaseInsensitiveStringMap given = new CaseInsensitiveStringMap(options);
-      if (given.containsKey("filters") || given.getBoolean("ignoreCorruptFiles", false)) return -1;
-      return MosaicProvider.source().countRows(scanOptions(), smallest());
+    /** Results of aggregate functions over all rows, if metadata tells them. */
+    String[] aggregate(StructType schema, List functions) {
+      return MosaicProvider.source().aggregate(
+          new CaseInsensitiveStringMap(scanOptions()), schema, functions);
     }
 
-    public Scan build() {
-      StructType columns = inTableOrder(required);
-      CaseInsensitiveStringMap scanOptions = scanOptions();
-      MosaicProvider.source();
-      PythonDataSourceV2 provider = new PythonDataSourceV2();
-      provider.setShortName(MosaicSource.NAME);
-      SupportsRead fresh = (SupportsRead)
-          provider.getTable(columns, new Transform[0], scanOptions.asCaseSensitiveMap());
-      return new MosaicScan(fresh.newScanBuilder(scanOptions).build(), columns, scanOptions);
-    }
+    public Scan build() { return new MosaicScan(table, inTableOrder(required), scanOptions()); }
 
-    private CaseInsensitiveStringMap scanOptions() {
-      Map pushed = new HashMap();
-      pushed.put("scan", UUID.randomUUID().toString());
-      pushed.put("parallelism", Integer.valueOf(SparkSession.active().leafNodeDefaultParallelism()));
-      boolean sensitive = SparkSession.active().sessionState().conf().caseSensitiveAnalysis();
-      pushed.put("caseSensitive", Boolean.valueOf(sensitive));
-      if (!sensitive) pushed.put("alike", alike());
-      if (limit >= 0) pushed.put("limit", Integer.valueOf(limit));
+    private Map scanOptions() {
+      SparkSession session = SparkSession.active();
+      SQLConf conf = session.sessionState().conf();
+      Map pushed = new TreeMap();
+      pushed.put("parallelism", Integer.valueOf(session.leafNodeDefaultParallelism()));
+      pushed.put("caseSensitive", Boolean.valueOf(conf.caseSensitiveAnalysis()));
+      if (!conf.caseSensitiveAnalysis()) pushed.put("alike", alike());
+      if (limit >= 0 && isOn(conf)) pushed.put("limit", Integer.valueOf(limit));
       List filters = new ArrayList();
-      for (int i = 0; i < predicates.size(); i++) filters.add(encoded((Expression) predicates.get(i)));
+      for (int i = 0; i < predicates.size() && isOn(conf); i++) {
+        filters.add(encoded((Expression) predicates.get(i)));
+      }
       pushed.put("filters", filters);
-      Map all = new HashMap(options);
+      Map all = new TreeMap(options);
+      all.put("_state", table.state(options));
       all.put("_pushed", Values.json(pushed));
-      return new CaseInsensitiveStringMap(all);
+      return all;
     }
 
     /** Columns of the table whose names differ only in case. */
@@ -244,7 +167,11 @@ public class MosaicScans extends Rule {
       Set names = new HashSet(java.util.Arrays.asList(schema.fieldNames()));
       StructField[] fields = table.schema().fields();
       List kept = new ArrayList(names.size());
-      for (int i = 0; i < fields.length; i++) if (names.contains(fields[i].name())) kept.add(fields[i]);
+      for (int i = 0; i < fields.length; i++) if (names.remove(fields[i].name())) kept.add(fields[i]);
+      for (int i = 0; i < schema.length(); i++) {
+        // The hidden column, which the table itself does not have.
+        if (names.contains(schema.fields()[i].name())) kept.add(schema.fields()[i]);
+      }
       return kept.isEmpty() ? smallest() : new StructType((StructField[]) kept.toArray(new StructField[0]));
     }
 
@@ -284,33 +211,167 @@ public class MosaicScans extends Rule {
     return found;
   }
 
-  /** Spark's own scan of a Python source, with statistics. */
-  public static class MosaicScan implements SupportsReportStatistics {
-    final Scan scan;
+  /** Spark's own scan of a Python source, with more abilities. Scans that read the same are equal. */
+  public static class MosaicScan
+      implements SupportsReportStatistics, SupportsRuntimeV2Filtering, SupportsMetadata {
+    final MosaicTable table;
     final StructType schema;
-    final CaseInsensitiveStringMap options;
-    Statistics statistics;
+    final Map options;
+    private final String identity;
+    private final List runtimeFilters = new ArrayList();
+    private String id = UUID.randomUUID().toString();
+    private Scan scan;
+    private Map report;
 
-    MosaicScan(Scan scan, StructType schema, CaseInsensitiveStringMap options) {
-      this.scan = scan;
+    MosaicScan(MosaicTable table, StructType schema, Map options) {
+      this.table = table;
       this.schema = schema;
       this.options = options;
+      this.identity = Values.json(options);
     }
 
-    public StructType readSchema() { return scan.readSchema(); }
-    public Batch toBatch() { return scan.toBatch(); }
-    public CustomMetric[] supportedCustomMetrics() { return scan.supportedCustomMetrics(); }
-    public Scan.ColumnarSupportMode columnarSupportMode() { return scan.columnarSupportMode(); }
-    public String description() {
-      return "mosaic " + schema.length() + " columns, pushed: " + options.get("_pushed");
+    public StructType readSchema() { return schema; }
+    public Batch toBatch() { return new MosaicBatch(this, scan().toBatch()); }
+    public Scan.ColumnarSupportMode columnarSupportMode() { return scan().columnarSupportMode(); }
+
+    /** What was pushed down, as JSON. */
+    public String pushed() { return (String) options.get("_pushed"); }
+
+    private CaseInsensitiveStringMap scanOptions() {
+      Map all = new HashMap(options);
+      Map more = new HashMap();
+      more.put("scan", id);
+      more.put("filters", runtimeFilters);
+      all.put("_scan", Values.json(more));
+      return new CaseInsensitiveStringMap(all);
     }
-    public synchronized Statistics estimateStatistics() {
-      if (statistics == null) {
-        long rows = MosaicProvider.source().countRows(options, schema);
-        statistics = new RowStatistics(rows, schema.defaultSize() + 8L);
+
+    private synchronized Scan scan() {
+      if (scan == null) {
+        MosaicProvider.source();
+        PythonDataSourceV2 provider = new PythonDataSourceV2();
+        provider.setShortName(MosaicSource.NAME);
+        CaseInsensitiveStringMap given = scanOptions();
+        SupportsRead fresh = (SupportsRead)
+            provider.getTable(schema, new Transform[0], given.asCaseSensitiveMap());
+        scan = fresh.newScanBuilder(given).build();
       }
-      return statistics;
+      return scan;
     }
+
+    private synchronized Map report() {
+      if (report == null) report = MosaicProvider.source().report(scanOptions(), schema);
+      return report;
+    }
+
+    public Statistics estimateStatistics() {
+      return new RowStatistics(((Number) report().get("rows")).longValue(), schema.defaultSize() + 8L);
+    }
+
+    /** Partition columns: what a join has found of them leaves whole files out. */
+    public NamedReference[] filterAttributes() {
+      Set names = new HashSet(java.util.Arrays.asList(schema.fieldNames()));
+      String[] keys = (String[]) ((List) report().get("keys")).toArray(new String[0]);
+      List found = new ArrayList();
+      for (int i = 0; i < keys.length; i++) {
+        if (names.contains(keys[i])) found.add(Expressions.column(Values.quoted(keys[i])));
+      }
+      return (NamedReference[]) found.toArray(new NamedReference[0]);
+    }
+
+    public synchronized void filter(Predicate[] predicates) {
+      for (int i = 0; i < predicates.length; i++) runtimeFilters.add(encoded(predicates[i]));
+      id = UUID.randomUUID().toString();
+      scan = null;
+      report = null;
+    }
+
+    public CustomMetric[] supportedCustomMetrics() {
+      CustomMetric[] first = scan().supportedCustomMetrics();
+      CustomMetric[] second = MosaicMetrics.all();
+      CustomMetric[] found = new CustomMetric[first.length + second.length];
+      System.arraycopy(first, 0, found, 0, first.length);
+      System.arraycopy(second, 0, found, first.length, second.length);
+      return found;
+    }
+
+    public CustomTaskMetric[] reportDriverMetrics() { return MosaicMetrics.of(report()); }
+
+    public String description() {
+      String[] names = schema.fieldNames();
+      StringBuilder text = new StringBuilder("mosaic ").append(table.name()).append(" columns: [");
+      for (int i = 0; i < names.length && i < SHOWN; i++) {
+        text.append(i == 0 ? "" : ", ").append(names[i]);
+      }
+      if (names.length > SHOWN) text.append(", ... ").append(names.length - SHOWN).append(" more");
+      text.append("]");
+      try {
+        Map told = report();
+        text.append(", filters: [").append(told.get("filters")).append("]");
+        if (!((List) told.get("keys")).isEmpty()) {
+          text.append(", partitions: ").append(share(told, "partitions"));
+        }
+        text.append(", files: ").append(share(told, "files"));
+        text.append(", row groups: ").append(share(told, "rowGroups"));
+        text.append(", bytes: ").append(share(told, "bytes"));
+        if (told.get("limit") != null) text.append(", limit: ").append(told.get("limit"));
+      } catch (Exception e) {
+        // What is wrong is told when the scan runs.
+      }
+      return text.toString();
+    }
+
+    /** What explain("formatted") tells. */
+    public scala.collection.immutable.Map getMetaData() {
+      Map told = new TreeMap();
+      told.put("Format", MosaicProvider.NAME);
+      told.put("ReadSchema", schema.catalogString());
+      try {
+        Map found = report();
+        told.put("PushedFilters", "[" + found.get("filters") + "]");
+        told.put("Files", share(found, "files"));
+        told.put("RowGroups", share(found, "rowGroups"));
+        told.put("Bytes", share(found, "bytes"));
+      } catch (Exception e) {
+        // What is wrong is told when the scan runs.
+      }
+      scala.collection.immutable.Map all = scala.collection.immutable.Map$.MODULE$.empty();
+      java.util.Iterator each = told.entrySet().iterator();
+      while (each.hasNext()) {
+        Map.Entry entry = (Map.Entry) each.next();
+        all = (scala.collection.immutable.Map) all.updated(entry.getKey(), entry.getValue());
+      }
+      return all;
+    }
+
+    private static String share(Map report, String key) {
+      return MosaicMetrics.part(report, key, 0) + " of " + MosaicMetrics.part(report, key, 1);
+    }
+
+    public boolean equals(Object other) {
+      return other instanceof MosaicScan && identity.equals(((MosaicScan) other).identity)
+          && schema.equals(((MosaicScan) other).schema)
+          && runtimeFilters.equals(((MosaicScan) other).runtimeFilters);
+    }
+    public int hashCode() { return identity.hashCode(); }
+  }
+
+  /** Spark compares the batches of scans to find out whether one can be used for two. */
+  public static class MosaicBatch implements Batch {
+    final MosaicScan scan;
+    final Batch batch;
+
+    MosaicBatch(MosaicScan scan, Batch batch) {
+      this.scan = scan;
+      this.batch = batch;
+    }
+
+    public InputPartition[] planInputPartitions() { return batch.planInputPartitions(); }
+    public PartitionReaderFactory createReaderFactory() { return batch.createReaderFactory(); }
+    public boolean equals(Object other) {
+      return other instanceof MosaicBatch && scan.equals(((MosaicBatch) other).scan);
+    }
+    public int hashCode() { return scan.hashCode(); }
   }
 
   public static class RowStatistics implements Statistics {

@@ -47,6 +47,15 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 public class MosaicSource extends UserDefinedPythonDataSource {
   /** Its name in Spark's registry of Python sources; MosaicProvider has the one that users type. */
   public static final String NAME = "mosaic-python";
+  private static final String[] SETTINGS = {
+    "spark.sql.files.ignoreCorruptFiles",
+    "spark.sql.files.ignoreMissingFiles",
+    "spark.sql.files.maxPartitionBytes",
+    "spark.sql.session.timeZone",
+    "spark.sql.caseSensitive",
+    "spark.sql.sources.partitionColumnTypeInference.enabled",
+    "spark.sql.timestampType"
+  };
   private final transient Function driver;
 
   public MosaicSource(PythonFunction dataSourceClass, Function driver) {
@@ -165,14 +174,16 @@ public class MosaicSource extends UserDefinedPythonDataSource {
     ask(question);
   }
 
-  /** What the files at a path tell: columns, and which of them are made by directories. */
+  /** What the files at a path tell: columns, which of them directories make, and which files. */
   public static class Inferred {
     final StructType schema;
     final String[] keys;
+    final String state;
 
-    Inferred(StructType schema, String[] keys) {
+    Inferred(StructType schema, String[] texts) {
       this.schema = schema;
-      this.keys = keys;
+      this.state = texts[0];
+      this.keys = (String[]) java.util.Arrays.copyOfRange(texts, 1, texts.length);
     }
   }
 
@@ -181,9 +192,12 @@ public class MosaicSource extends UserDefinedPythonDataSource {
     return new Inferred(unpacked(answer), texts(answer[0]));
   }
 
-  /** The columns that directories make, as options and files tell; none where there are no files. */
-  String[] partitionColumns(CaseInsensitiveStringMap options) {
-    return texts(ask(question("keys", options))[0]);
+  /** The files that are there now. */
+  String state(CaseInsensitiveStringMap options) { return text(ask(question("state", options))[0]); }
+
+  /** The columns that directories make, as options and files tell, and which files there are. */
+  Inferred inferPartitioning(CaseInsensitiveStringMap options) {
+    return new Inferred(null, texts(ask(question("keys", options))[0]));
   }
 
   boolean hasFiles(CaseInsensitiveStringMap options) {
@@ -216,18 +230,48 @@ public class MosaicSource extends UserDefinedPythonDataSource {
     return found;
   }
 
-  /** Rows that a scan reads at most, from metadata alone; -1 where that is not known. */
-  long countRows(CaseInsensitiveStringMap options, StructType schema) {
-    Map question = question("count", options);
+  /** The files of a relation, as URIs. */
+  String[] files(CaseInsensitiveStringMap options) {
+    return texts(ask(question("files", options))[0]);
+  }
+
+  /** What a scan reads, from metadata alone: rows at most, files, row groups, bytes, filters. */
+  Map report(CaseInsensitiveStringMap options, StructType schema) {
+    Map question = question("report", options);
     question.put("schema", schema.json());
-    return Long.parseLong(text(ask(question)[0]));
+    try {
+      return (Map) Values.JSON.readValue(text(ask(question)[0]), Map.class);
+    } catch (java.io.IOException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /** Results of aggregate functions, each as text, from metadata alone; null if that cannot tell. */
+  String[] aggregate(CaseInsensitiveStringMap options, StructType schema, List functions) {
+    Map question = question("aggregate", options);
+    question.put("schema", schema.json());
+    question.put("functions", functions);
+    byte[][] answer = ask(question);
+    return answer.length < 2 ? null : texts(answer[1]);
   }
 
   private static Map question(String kind, CaseInsensitiveStringMap options) {
     Map question = new HashMap();
     question.put("kind", kind);
-    if (options != null) question.put("options", options.asCaseSensitiveMap());
+    if (options != null) {
+      Map all = new HashMap(options.asCaseSensitiveMap());
+      all.put("_session", Values.json(settings()));
+      question.put("options", all);
+    }
     return question;
+  }
+
+  /** Settings of the session that answers depend on. */
+  private static Map settings() {
+    Map found = new HashMap();
+    org.apache.spark.sql.internal.SQLConf conf = SparkSession.active().sessionState().conf();
+    for (int i = 0; i < SETTINGS.length; i++) found.put(SETTINGS[i], conf.getConfString(SETTINGS[i]));
+    return found;
   }
 
   /** The parts of the answer; an error there is thrown here. */

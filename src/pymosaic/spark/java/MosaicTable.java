@@ -15,6 +15,8 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTableType;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.SupportsDeleteV2;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsPartitionManagement;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
@@ -24,6 +26,8 @@ import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -37,23 +41,63 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * Plain old Java and raw types: Janino compiles it on the driver.
  */
 public class MosaicTable
-    implements SupportsRead, SupportsWrite, SupportsDeleteV2, SupportsPartitionManagement {
+    implements SupportsRead, SupportsWrite, SupportsDeleteV2, SupportsPartitionManagement,
+        SupportsMetadataColumns {
   /** The property that the session catalog keeps of all tables that Spark makes. */
   static final String PROVIDER = "provider";
   private final StructType schema;
   private final Transform[] partitioning;
   private final Map given;
   private final CatalogTable entry;
+  private String state;
 
   MosaicTable(StructType schema, Transform[] partitioning, Map given, CatalogTable entry) {
+    this(schema, partitioning, given, entry, null);
+  }
+
+  MosaicTable(StructType schema, Transform[] partitioning, Map given, CatalogTable entry,
+      String state) {
     this.schema = schema;
     this.partitioning = partitioning;
     this.given = given;
     this.entry = entry;
+    this.state = state;
   }
 
   MosaicTable named(CatalogTable known) {
     return new MosaicTable(schema, partitioning, given, known);
+  }
+
+  /**
+   * The files that a query with these options reads: of a path, those that were there when it was
+   * loaded; of a table of the catalog, those that are there when the query is planned.
+   */
+  synchronized String state(Map options) {
+    if (state != null) return state;
+    String found = MosaicStates.ofQuery(options);
+    if (entry == null) state = found;
+    return found;
+  }
+
+  public MetadataColumn[] metadataColumns() {
+    return new MetadataColumn[] {new FileMetadata()};
+  }
+
+  /** Where a row comes from, as Spark's own file sources tell it. */
+  public static class FileMetadata implements MetadataColumn {
+    public String name() { return "_metadata"; }
+    public boolean isNullable() { return false; }
+    public String comment() { return "the file of a row, and its place there"; }
+    public DataType dataType() {
+      return new StructType()
+          .add("file_path", DataTypes.StringType, false)
+          .add("file_name", DataTypes.StringType, false)
+          .add("file_size", DataTypes.LongType, false)
+          .add("file_block_start", DataTypes.LongType, false)
+          .add("file_block_length", DataTypes.LongType, false)
+          .add("file_modification_time", DataTypes.TimestampType, false)
+          .add("row_index", DataTypes.LongType, true);
+    }
   }
 
   boolean isNamed() { return entry != null; }
@@ -125,9 +169,7 @@ public class MosaicTable
   }
 
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    MosaicScans.Builder found =
-        new MosaicScans.Builder(this, options(options.asCaseSensitiveMap()));
-    return MosaicScans.pushesDown() ? (ScanBuilder) found : new MosaicScans.Wide(found);
+    return new MosaicScans.Builder(this, options(options.asCaseSensitiveMap()));
   }
 
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
@@ -215,7 +257,8 @@ public class MosaicTable
     return schema.equals(table.schema) && given.equals(table.given)
         && java.util.Arrays.equals(keys(), table.keys())
         && (entry == null) == (table.entry == null)
-        && (entry == null || entry.identifier().equals(table.entry.identifier()));
+        && (entry == null ? java.util.Objects.equals(state, table.state)
+            : entry.identifier().equals(table.entry.identifier()));
   }
   public int hashCode() { return given.hashCode(); }
 }

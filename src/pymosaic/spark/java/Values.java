@@ -11,6 +11,8 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 
 /** Scala's collections and Java's, and nodes of plans as arrays of their fields. */
 public class Values {
+  static final ObjectMapper JSON = new ObjectMapper();
+
   public static List javaList(scala.collection.Iterable items) {
     List found = new ArrayList();
     scala.collection.Iterator each = items.iterator();
@@ -52,7 +54,7 @@ public class Values {
 
   public static String json(Object value) {
     try {
-      return new ObjectMapper().writeValueAsString(value);
+      return JSON.writeValueAsString(value);
     } catch (Exception e) {
       throw new IllegalStateException(e);
     }

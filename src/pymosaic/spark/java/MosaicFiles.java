@@ -1,0 +1,202 @@
+package pymosaic.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.SparkSessionExtensions;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
+import org.apache.spark.sql.catalyst.expressions.InputFileName;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.catalyst.plans.logical.Command;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
+import org.apache.spark.sql.execution.datasources.NoopCache$;
+import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.FileTable;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * Optimizer rule for what Spark tells of files only if a source is one of its own file sources:
+ * input_file_name() becomes a field of the hidden column, and df.inputFiles() finds a FileTable.
+ *
+ * Plain old Java and raw types: Janino compiles it on the driver.
+ */
+public class MosaicFiles extends Rule {
+  /** Adds the rule to a session's extensions, also to those of a running session. */
+  public static class Extension extends scala.runtime.AbstractFunction1 {
+    public Object apply(Object extensions) {
+      ((SparkSessionExtensions) extensions).injectOptimizerRule(new RuleBuilder());
+      return scala.runtime.BoxedUnit.UNIT;
+    }
+  }
+
+  public static class RuleBuilder extends scala.runtime.AbstractFunction1 {
+    public Object apply(Object session) { return new MosaicFiles(); }
+  }
+
+  public TreeNode apply(TreeNode plan) {
+    return MosaicTables.transformed(plan, new Change(!(plan instanceof Command)));
+  }
+
+  public static class Change extends scala.runtime.AbstractPartialFunction {
+    private final boolean isQuery;
+
+    /** Commands need tables as they are, such as to delete from them. */
+    Change(boolean isQuery) { this.isQuery = isQuery; }
+
+    public boolean isDefinedAt(Object node) {
+      return asksForFile(node) || isQuery && isPlain(node);
+    }
+
+    public Object applyOrElse(Object node, scala.Function1 otherwise) {
+      if (asksForFile(node)) return withFile((LogicalPlan) node);
+      return isQuery && isPlain(node) ? listed((DataSourceV2Relation) node) : otherwise.apply(node);
+    }
+  }
+
+  /** The table of a relation, whether it is listed or not; null for those of other sources. */
+  static MosaicTable tableOf(DataSourceV2Relation relation) {
+    if (relation.table() instanceof Listed) return ((Listed) relation.table()).table;
+    return relation.table() instanceof MosaicTable ? (MosaicTable) relation.table() : null;
+  }
+
+  private static boolean isPlain(Object node) {
+    return node instanceof DataSourceV2Relation
+        && ((DataSourceV2Relation) node).table() instanceof MosaicTable;
+  }
+
+  private static DataSourceV2Relation listed(DataSourceV2Relation relation) {
+    Object[] fields = Values.fieldsOf(relation);
+    fields[0] = new Listed((MosaicTable) relation.table(), relation.options());
+    return (DataSourceV2Relation) relation.makeCopy(fields);
+  }
+
+  /** A table whose files df.inputFiles() can tell: it does so for tables of this class only. */
+  public static class Listed extends FileTable implements SupportsMetadataColumns {
+    final MosaicTable table;
+    final CaseInsensitiveStringMap options;
+
+    Listed(MosaicTable table, CaseInsensitiveStringMap options) {
+      super(SparkSession.active(), options, Values.scalaList(new ArrayList()), scala.Option.empty());
+      this.table = table;
+      this.options = options;
+    }
+
+    public String name() { return table.name(); }
+    public StructType schema() { return table.schema(); }
+    public StructType dataSchema() { return table.schema(); }
+    public Column[] columns() { return table.columns(); }
+    public Transform[] partitioning() { return table.partitioning(); }
+    public Map properties() { return table.properties(); }
+    public Set capabilities() { return table.capabilities(); }
+    public MetadataColumn[] metadataColumns() { return table.metadataColumns(); }
+    public ScanBuilder newScanBuilder(CaseInsensitiveStringMap given) {
+      return table.newScanBuilder(given);
+    }
+    public WriteBuilder newWriteBuilder(LogicalWriteInfo info) { return table.newWriteBuilder(info); }
+    public String formatName() { return MosaicProvider.NAME; }
+    public Class fallbackFileFormat() { return MosaicProvider.class; }
+    public scala.Option inferSchema(scala.collection.immutable.Seq files) {
+      return scala.Option.apply(table.schema());
+    }
+    public PartitioningAwareFileIndex fileIndex() { return new Index(this); }
+    public boolean equals(Object other) {
+      return other instanceof Listed && table.equals(((Listed) other).table);
+    }
+    public int hashCode() { return table.hashCode(); }
+  }
+
+  /** The files of a table, without directories that Spark could list. */
+  public static class Index extends InMemoryFileIndex {
+    private final Listed listed;
+
+    Index(Listed listed) {
+      super(SparkSession.active(), Values.scalaList(new ArrayList()),
+          scala.collection.immutable.Map$.MODULE$.empty(), scala.Option.empty(), NoopCache$.MODULE$,
+          scala.Option.empty(), scala.Option.empty());
+      this.listed = listed;
+    }
+
+    public String[] inputFiles() {
+      Map options = listed.table.options(listed.options.asCaseSensitiveMap());
+      options.put("_state", listed.table.state(options));
+      return MosaicProvider.source().files(new CaseInsensitiveStringMap(options));
+    }
+  }
+
+  static boolean asksForFile(Object node) {
+    if (!(node instanceof Project || node instanceof Filter || node instanceof Aggregate)) return false;
+    scala.collection.Iterator all = ((LogicalPlan) node).expressions().iterator();
+    while (all.hasNext()) if (hasFile((Expression) all.next())) return true;
+    return false;
+  }
+
+  private static boolean hasFile(Expression expression) {
+    if (expression instanceof InputFileName) return true;
+    scala.collection.Iterator all = expression.children().iterator();
+    while (all.hasNext()) if (hasFile((Expression) all.next())) return true;
+    return false;
+  }
+
+  /** A node that reads the name of the file from the hidden column of the relation below it. */
+  static LogicalPlan withFile(LogicalPlan node) {
+    Object[] below = withHidden((LogicalPlan) node.children().apply(0));
+    if (below == null) return node;
+    List children = new ArrayList();
+    children.add(below[0]);
+    LogicalPlan changed = (LogicalPlan) ((LogicalPlan) node.withNewChildren(
+        Values.scalaList(children))).transformExpressionsDown(new Named((Attribute) below[1]));
+    return node instanceof Filter ? new Project((scala.collection.immutable.Seq) node.output(), changed) : changed;
+  }
+
+  public static class Named extends scala.runtime.AbstractPartialFunction {
+    final Attribute hidden;
+
+    Named(Attribute hidden) { this.hidden = hidden; }
+
+    public boolean isDefinedAt(Object expression) { return expression instanceof InputFileName; }
+    public Object applyOrElse(Object expression, scala.Function1 otherwise) {
+      return expression instanceof InputFileName
+          ? new GetStructField(hidden, 0, scala.Option.apply("file_path"))
+          : otherwise.apply(expression);
+    }
+  }
+
+  /** A plan with the hidden column of its relation among its output, and that column; or null. */
+  private static Object[] withHidden(LogicalPlan plan) {
+    if (plan instanceof DataSourceV2Relation) {
+      DataSourceV2Relation relation = (DataSourceV2Relation) plan;
+      if (tableOf(relation) == null) return null;
+      DataSourceV2Relation more = relation.withMetadataColumns();
+      Attribute hidden = (Attribute) more.output().apply(more.output().size() - 1);
+      return hidden.name().equals("_metadata") ? new Object[] {more, hidden} : null;
+    }
+    if (!(plan instanceof Project || plan instanceof Filter)) return null;
+    Object[] below = withHidden((LogicalPlan) plan.children().apply(0));
+    if (below == null) return null;
+    if (plan instanceof Project) {
+      List kept = Values.javaList(((Project) plan).projectList());
+      kept.add(below[1]);
+      return new Object[] {
+          new Project(Values.scalaList(kept), (LogicalPlan) below[0]), below[1]};
+    }
+    return new Object[] {new Filter(((Filter) plan).condition(), (LogicalPlan) below[0]), below[1]};
+  }
+}

@@ -1,0 +1,221 @@
+"""Types of partition columns as Spark infers them from the names of directories.
+
+Every value has the first of these types that can read it: int, bigint, a whole decimal, double,
+timestamp, date, string. A column has the type that holds all of its values without loss, or else
+string. Booleans are text.
+
+With the option ``partitionTypes`` set to ``recorded``, columns have the types that the dataset's
+records keep instead. Timestamps and special numbers that its jobs wrote are recognised in any case.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import pyarrow as pa
+
+from pymosaic.datasets.partition_types import parse_type
+from pymosaic.errors import DatasetError
+from pymosaic.spark.moments import microseconds
+
+__all__ = ["infer_type", "recorded_type", "spark_text", "typed_value"]
+
+_INTEGER = re.compile(r"[+-]?\d+")
+_DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?)", re.ASCII)
+_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
+_TIMESTAMP = re.compile(r"(\d{4})-(\d{2})-(\d{2}) (\d{2}):(\d{2}):(\d{2})(?:\.(\d))?", re.ASCII)
+_WRITTEN_TIMESTAMP = re.compile(
+    r"(\d{4})-(\d{2})-(\d{2})[ T](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?(?:Z|\+00:00)?",
+    re.ASCII,
+)
+_INT32, _INT64 = range(-(1 << 31), 1 << 31), range(-(1 << 63), 1 << 63)
+_MAX_PRECISION = 38
+_DIGITS = {"int": 10, "long": 20}
+_SPECIAL = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+
+
+def infer_type(texts: Iterable[str], timestamps: pa.DataType) -> pa.DataType:
+    """The type of a column with these values, by Spark's rules.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        The values; nulls are left out.
+    timestamps : pyarrow.DataType
+        The session's default type of timestamps.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> infer_type(["1", "3000000000"], pa.timestamp("us", "UTC"))
+    DataType(int64)
+    >>> infer_type(["1", "x"], pa.timestamp("us", "UTC"))
+    DataType(string)
+    """
+    precision = 0
+    kinds = set()
+    for text in texts:
+        kind, digits = _kind_of(text)
+        kinds.add(kind)
+        precision = max(precision, digits)
+    if kinds <= {"int", "long", "decimal"} and kinds:
+        if "decimal" in kinds:
+            return pa.decimal128(min(precision, _MAX_PRECISION), 0)
+        return pa.int64() if "long" in kinds else pa.int32()
+    if "double" in kinds and kinds <= {"int", "double"}:
+        return pa.float64()
+    if kinds == {"date"}:
+        return pa.date32()
+    if kinds and kinds <= {"date", "timestamp"}:
+        return timestamps
+    return pa.string()
+
+
+def _kind_of(text: str) -> tuple[str, int]:
+    """The type of one value, and the digits that a decimal would need for it."""
+    if _INTEGER.fullmatch(text):
+        number = int(text)
+        if number in _INT32:
+            return "int", _DIGITS["int"]
+        if number in _INT64:
+            return "long", _DIGITS["long"]
+    try:
+        decimal = Decimal(text) if text.isascii() and text == text.strip() else None
+    except InvalidOperation:
+        decimal = None
+    if decimal is not None and decimal.is_finite() and "_" not in text:
+        _, digits, exponent = decimal.as_tuple()
+        assert isinstance(exponent, int)
+        if exponent >= 0 and len(digits) + exponent <= _MAX_PRECISION:
+            return "decimal", len(digits) + exponent
+    if _DOUBLE.fullmatch(text.strip()):
+        return "double", 0
+    if _instant(_TIMESTAMP, text) is not None:
+        return "timestamp", 0
+    if _day(text) is not None:
+        return "date", 0
+    return "string", 0
+
+
+def recorded_type(
+    texts: Iterable[str], recorded: str | None, exact: bool, timestamps: pa.DataType
+) -> pa.DataType | None:
+    """The type to use because of what records keep; None if it is to be inferred.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        The values, all of which must fit.
+    recorded : str or None
+        The type in the records.
+    exact : bool
+        Whether that is the type to use. Otherwise only timestamps, which jobs write in another
+        form than Spark, are recognised by it.
+    timestamps : pyarrow.DataType
+        The session's default type of timestamps.
+    """
+    data_type = None if recorded is None else parse_type(recorded)
+    if data_type is None:
+        return None
+    if not exact:
+        if not pa.types.is_timestamp(data_type):
+            return None
+        data_type = timestamps
+    try:
+        for text in texts:
+            typed_value("", text, data_type, datetime.UTC, "")
+    except DatasetError:
+        return None
+    return data_type
+
+
+def spark_text(text: str, recorded: str | None) -> str:
+    """A value as Spark would have written it: jobs write ``nan`` where Spark writes ``NaN``."""
+    return _SPECIAL.get(text, text) if recorded in ("float", "double") else text
+
+
+def typed_value(
+    key: str, text: str, data_type: pa.DataType, zone: datetime.tzinfo, path: str
+) -> Any:
+    """The value of a partition column.
+
+    Parameters
+    ----------
+    key, path : str
+        For messages.
+    text : str
+        The value in the directory's name.
+    data_type : pyarrow.DataType
+        The column's type.
+    zone : tzinfo
+        The zone of timestamps.
+
+    Raises
+    ------
+    DatasetError
+        If the text is not a value of the type.
+    """
+    kinds = pa.types
+    value: Any = None
+    if kinds.is_string(data_type) or kinds.is_large_string(data_type):
+        return text
+    if kinds.is_integer(data_type):
+        value = int(text) if _INTEGER.fullmatch(text) else None
+    elif kinds.is_floating(data_type):
+        plain = text.strip().rstrip("fFdD") if _DOUBLE.fullmatch(text.strip()) else ""
+        value = float(plain) if plain else None
+    elif kinds.is_boolean(data_type):
+        value = {"true": True, "false": False}.get(text.strip().lower())
+    elif kinds.is_date(data_type):
+        value = _day(text[:10]) if len(text) == 10 or text[10:11] in " T" else None
+    elif kinds.is_timestamp(data_type):
+        value = _instant(_WRITTEN_TIMESTAMP, text)
+        if value is None:
+            day = _day(text)
+            value = None if day is None else datetime.datetime(day.year, day.month, day.day)
+        if value is not None:
+            written_utc = text.endswith(("Z", "+00:00"))
+            at = datetime.UTC if data_type.tz is None or written_utc else zone
+            value = pa.scalar(microseconds(value.replace(tzinfo=at)), pa.timestamp("us")).cast(
+                pa.timestamp(data_type.unit)
+            )
+            value = value.cast(data_type).as_py() if data_type.tz else value.as_py()
+    if value is None or kinds.is_decimal(data_type):
+        try:
+            value = pa.scalar(text).cast(data_type).as_py()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            value = None
+    else:
+        try:
+            pa.scalar(value, data_type)
+        except (pa.ArrowInvalid, OverflowError):
+            value = None
+    if value is None:
+        raise DatasetError(
+            f"{path}: the partition value {text!r} of {key!r} is not a valid {data_type}"
+        )
+    return value
+
+
+def _day(text: str) -> datetime.date | None:
+    match = _DATE.fullmatch(text)
+    try:
+        return None if match is None else datetime.date(*map(int, match.groups()))
+    except ValueError:
+        return None
+
+
+def _instant(pattern: re.Pattern[str], text: str) -> datetime.datetime | None:
+    match = pattern.fullmatch(text)
+    if match is None:
+        return None
+    fraction = int((match[7] or "").ljust(6, "0")[:6])
+    year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
+    try:
+        return datetime.datetime(year, month, day, hour, minute, second, fraction)
+    except ValueError:
+        return None

@@ -1,0 +1,115 @@
+"""A frame is one state of its dataset, and its files are listed once."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import pymosaic
+import pymosaic.spark
+from pymosaic.spark import listing
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> str:
+    path = str(tmp_path / "numbers")
+    pymosaic.write_dataset(pa.table({"n": range(10), "k": ["a", "b"] * 5}), path)
+    return path
+
+
+@pytest.fixture
+def listings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The places whose files were listed."""
+    found: list[str] = []
+    discover = listing.discover
+
+    def recorded(source, *arguments, **options):
+        found.append(str(source))
+        return discover(source, *arguments, **options)
+
+    monkeypatch.setattr(listing, "discover", recorded)
+    return found
+
+
+def add(base: str, mode: str) -> None:
+    pymosaic.write_dataset(pa.table({"n": range(10, 20), "k": ["a"] * 10}), base, mode=mode)
+
+
+def results(frame) -> list[int]:
+    """The rows of a frame, as all kinds of queries see them."""
+    return [
+        frame.count(),
+        len(frame.collect()),
+        frame.where("n >= 0").count(),
+        frame.select("k").toArrow().num_rows,
+        frame.join(frame.selectExpr("n AS m"), frame.n == frame.n.alias("m")).count()
+        and frame.selectExpr("count(n)").collect()[0][0],
+    ]
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_all_that_is_derived_from_a_frame_agrees(spark, base, mode):
+    frame = spark.read.format("mosaic").load(base)
+    derived = frame.where("n < 100")
+    add(base, mode)
+    assert results(frame) == [10] * 5
+    assert derived.count() == 10
+    fresh = spark.read.format("mosaic").load(base)
+    assert fresh.count() == (20 if mode == "append" else 10)
+    assert frame.union(fresh).count() == 10 + fresh.count()
+
+
+def test_a_load_and_its_queries_list_files_once(spark, base, listings):
+    frame = spark.read.format("mosaic").load(base)
+    frame.where("n > 3").select("k").collect()
+    frame.alias("a").join(frame.alias("b"), "n").collect()
+    frame.count()
+    assert listings == [base]
+    # With a schema of the user's own as well.
+    del listings[:]
+    declared = spark.read.schema("n long").format("mosaic").load(base)
+    assert declared.count() == 10
+    assert len(declared.collect()) == 10
+    assert listings == [base]
+
+
+def test_a_query_of_a_table_lists_files_once_and_sees_what_is_there(spark, base, listings):
+    spark.sql(f"CREATE TABLE numbered USING mosaic LOCATION '{base}'")
+    try:
+        table = spark.table("numbered")
+        del listings[:]
+        joined = "SELECT count(*) FROM numbered a JOIN numbered b ON a.n = b.n WHERE a.n >= 0"
+        assert spark.sql(joined).collect()[0][0] == 10
+        assert len(listings) == 1
+        spark.sql("INSERT INTO numbered VALUES (100, 'c')")
+        assert spark.sql(joined).collect()[0][0] == 11
+        assert table.count() == 11
+        add(base, "append")  # by somebody else
+        assert table.count() == 21
+        assert spark.table("numbered").where("n > 99").count() == 1
+    finally:
+        spark.sql("DROP TABLE numbered")
+
+
+def test_a_cached_frame_serves_loads_of_the_same_state_only(spark, base):
+    frame = spark.read.format("mosaic").load(base).cache()
+    try:
+        assert frame.count() == 10
+        again = spark.read.format("mosaic").load(base)
+        assert "InMemoryTableScan" in again._jdf.queryExecution().executedPlan().toString()
+        add(base, "append")
+        assert frame.count() == 10
+        assert spark.read.format("mosaic").load(base).count() == 20
+    finally:
+        frame.unpersist()
+
+
+def test_a_state_survives_that_it_is_forgotten(spark, base):
+    frame = spark.read.format("mosaic").load(base)
+    add(base, "append")
+    for number in range(10):
+        other = f"{base}-{number}"
+        pymosaic.write_dataset(pa.table({"n": [number]}), other)
+        assert spark.read.format("mosaic").load(other).count() == 1
+    assert frame.count() == 10
+    assert len(frame.select("n").collect()) == 10
