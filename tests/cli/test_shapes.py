@@ -21,7 +21,7 @@ EXAMPLES = {
     )
 }
 # Commands that give rows, not facts.
-ROWS = {"head", "cat", "sample"}
+ROWS = {"head", "tail", "cat", "sample"}
 # Commands that have commands below them.
 GROUPS = {"spark"}
 
@@ -56,6 +56,7 @@ def arguments(files, small, tmp_path):
         "convert": [small, tmp_path / "out.mosaic"],
         "merge": [tmp_path / "other.mosaic", tmp_path / "out.mosaic"],
         "compact": [tmp_path / "table"],
+        "vacuum": [tmp_path / "table"],
         "view": [small, "-o", tmp_path / "page.html"],
         "tune": [tmp_path / "other.mosaic"],
     }

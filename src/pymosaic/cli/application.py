@@ -21,6 +21,7 @@ __all__ = ["COMMANDS", "run"]
 # Each command with its section of the help. Each is a module in `commands`, imported when the
 # command is used.
 COMMANDS = {
+    "info": "Inspect a file",
     "schema": "Inspect a file",
     "meta": "Inspect a file",
     "footer": "Inspect a file",
@@ -30,6 +31,7 @@ COMMANDS = {
     "dictionary": "Inspect a file",
     "stats": "Inspect a file",
     "head": "Read rows",
+    "tail": "Read rows",
     "cat": "Read rows",
     "sample": "Read rows",
     "count": "Read rows",
@@ -39,6 +41,7 @@ COMMANDS = {
     "convert": "Write files",
     "merge": "Write files",
     "compact": "Write files",
+    "vacuum": "Write files",
     "tune": "Write files",
     "spark": "Run on Spark",
 }
@@ -71,6 +74,15 @@ class _Commands(TyperGroup):
         if command is None:
             command = self.commands[cmd_name] = _load(cmd_name)
         return command
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in COMMANDS:
+            from pymosaic.suggestions import did_you_mean
+
+            advice = did_you_mean(name, COMMANDS, 2)
+            ctx.fail(f"No such command {name!r}{advice}")
+        return super().resolve_command(ctx, args)
 
 
 class _Command(TyperCommand):
@@ -131,6 +143,9 @@ def _options(
 def run(arguments: list[str]) -> int:
     """Run a command and return its exit code: 0 success, 1 findings or failure, 2 wrong usage."""
     Debug.enabled = False
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by who started us: nobody wants to read
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     try:
         with interruptible():
             code = _invoke(arguments)

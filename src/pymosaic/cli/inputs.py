@@ -14,6 +14,7 @@ from pymosaic.file.reader import MosaicFile
 
 __all__ = [
     "InputFile",
+    "check_distinct",
     "chosen_row_groups",
     "columns_by_bucket",
     "data_files",
@@ -47,12 +48,33 @@ def mosaic_files(sources: list[str], missing: list[str] | None = None) -> list[I
         return [InputFile(sources[0], None)]
     from pymosaic.datasets.discovery import discover
 
+    check_distinct(sources)
     found = discover(list(sources), None, False, allow_missing=missing is not None)
     if missing is not None:
         missing += found.missing
     if not found.files and not found.missing:
         raise DatasetError(f"{found.base} has no Mosaic files")
     return [InputFile(file.path, found.filesystem) for file in found.files]
+
+
+def check_distinct(sources: list[str]) -> None:
+    """Refuse arguments that name a file twice: it is not clear whether it should count twice."""
+    if len(sources) < 2:
+        return
+    from pymosaic.datasets.discovery import discover
+
+    seen: set[str] = set()
+    for source in sources:
+        if os.path.isfile(source):
+            paths = [os.path.abspath(source)]
+        else:
+            paths = [
+                file.path for file in discover([source], None, False, allow_missing=True).files
+            ]
+        for path in paths:
+            if path in seen:
+                raise InvalidOptionError(f"{path} is named twice by the arguments")
+            seen.add(path)
 
 
 def split_lance(sources: list[str]) -> tuple[list[str], list[str]]:

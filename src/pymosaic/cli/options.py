@@ -63,7 +63,11 @@ Where: TypeAlias = Annotated[
         "-w",
         "--where",
         metavar="FILTER",
-        help="Rows to keep: \"age > 50 and city in ('Rome', 'Oslo')\".",
+        help=(
+            "Rows to keep: \"age > 50 and city in ('Rome', 'Oslo')\". Also != <= >= between, "
+            "like 'prefix%', is null, or, not, parentheses. Text is in single quotes; names that "
+            "are not plain words are in double quotes; date '2024-05-31'."
+        ),
     ),
 ]
 Limit: TypeAlias = Annotated[

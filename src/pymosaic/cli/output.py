@@ -36,6 +36,8 @@ class Cell(enum.Enum):
     BYTES = "bytes"
     SHARE = "share"
     VALUE = "value"
+    # Text that is never cut; a terminal wraps it. The last field of a document only.
+    MESSAGE = "message"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,8 @@ class Document:
     # Facts that a terminal shows as sizes, and what it shows if there are no rows.
     sizes: tuple[str, ...] = ()
     empty: str = "none"
+    # Whether what was found is good or bad, which a terminal shows in colour.
+    verdict: bool | None = None
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """One dict for each line of JSON lines and CSV."""
@@ -102,6 +106,9 @@ class Output(abc.ABC):
     @abc.abstractmethod
     def answer(self, text: str, facts: dict[str, Any]) -> None:
         """Show a result: a line of text for people, facts for JSON."""
+
+    def total(self, text: str, verdict: bool | None = None) -> None:  # noqa: B027
+        """Show a line about all files together; only people need it."""
 
     def close(self) -> None:  # noqa: B027  (only a terminal has something to finish)
         """Finish the output."""

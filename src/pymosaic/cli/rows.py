@@ -7,23 +7,22 @@ import glob
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pymosaic.arrow.rows import filter_rows
 from pymosaic.cli.formats import kind_of, open_reader
 from pymosaic.cli.formats.base import TableReader, batch_rows
-from pymosaic.cli.inputs import select_names
+from pymosaic.cli.inputs import check_distinct, select_names
 from pymosaic.cli.output import Output
 from pymosaic.closing import Closing
-from pymosaic.datasets.dataset import Dataset
-from pymosaic.datasets.plan import Piece
 from pymosaic.errors import InvalidOptionError
 from pymosaic.file.reader import MosaicFile
-from pymosaic.filters.row_filter import Filter
-from pymosaic.filters.text import parse_filter
-from pymosaic.filters.tuples import parse_filters
-from pymosaic.progress import Progress
+
+if TYPE_CHECKING:
+    from pymosaic.datasets.plan import Piece
+    from pymosaic.filters.row_filter import Filter
+    from pymosaic.progress import Progress
 
 __all__ = ["Rows", "open_rows", "show_rows"]
 
@@ -41,6 +40,8 @@ class Rows(Closing, abc.ABC):
 
     def selected_schema(self, names: list[str]) -> pa.Schema:
         """The schema of these columns."""
+        if names == self.schema.names:
+            return self.schema
         return pa.schema([self.schema.field(name) for name in names])
 
     @abc.abstractmethod
@@ -83,6 +84,7 @@ def open_rows(
             return _FileRows(sources[0])
     if known is not None:
         raise InvalidOptionError("--schema-from takes a single CSV or JSON lines file as input")
+    check_distinct(sources)
     return _DatasetRows(sources)
 
 
@@ -97,7 +99,7 @@ class _FileRows(Rows):
     def batches(
         self, names: list[str], where: str | None = None, offset: int = 0, limit: int | None = None
     ) -> Iterator[pa.RecordBatch]:
-        filters = None if where is None else parse_filter(where)
+        filters = _parsed(where)
         file = self._file
         row_groups = list(range(file.num_row_groups))
         if filters is None:
@@ -120,6 +122,9 @@ class _DatasetRows(Rows):
     """Several Mosaic files, merged by column name."""
 
     def __init__(self, sources: list[str]) -> None:
+        # One file, the most common case, needs nothing of this, which takes a while to import.
+        from pymosaic.datasets.dataset import Dataset
+
         self._dataset = Dataset(tuple(sources))
         self.schema = self._dataset.schema
         self.num_rows = self._dataset.count_rows()
@@ -127,7 +132,7 @@ class _DatasetRows(Rows):
     def batches(
         self, names: list[str], where: str | None = None, offset: int = 0, limit: int | None = None
     ) -> Iterator[pa.RecordBatch]:
-        filters = None if where is None else parse_filter(where)
+        filters = _parsed(where)
         scan = self._dataset.scan(names, filters)
         # One piece per row group, so that those before the first wanted row are not read.
         pieces = list(scan.plan(max_piece_bytes=1).pieces)
@@ -146,6 +151,14 @@ class _DatasetRows(Rows):
         for piece in scan.plan(max_piece_bytes=1).pieces:
             batches = partial(task.read, [piece], batch_size=max(1, piece.num_rows))
             yield piece.num_rows, partial(_first, batches)
+
+
+def _parsed(where: str | None) -> Any:
+    if where is None:
+        return None
+    from pymosaic.filters.text import parse_filter
+
+    return parse_filter(where)
 
 
 def _first(batches: Callable[[], Iterator[pa.RecordBatch]]) -> pa.RecordBatch:
@@ -180,7 +193,9 @@ class _ForeignRows(Rows):
     ) -> Iterator[pa.RecordBatch]:
         if where is None:
             return _window(self._reader.batches(names), offset, limit)
-        row_filter = parse_filters(parse_filter(where))
+        from pymosaic.filters.tuples import parse_filters
+
+        row_filter = parse_filters(_parsed(where))
         assert row_filter is not None
         row_filter.validate({field.name: field.type for field in self.schema})
         wanted = list(dict.fromkeys([*names, *row_filter.columns]))
@@ -206,6 +221,8 @@ def show_rows(
 def _filtered(
     batches: Iterable[pa.RecordBatch], row_filter: Filter, names: list[str]
 ) -> Iterator[pa.RecordBatch]:
+    from pymosaic.arrow.rows import filter_rows
+
     for batch in batches:
         yield filter_rows(batch, row_filter.mask(batch)).select(names)
 

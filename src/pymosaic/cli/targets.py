@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,14 @@ from pymosaic.errors import InvalidOptionError
 from pymosaic.io import resolve_location, status_of
 from pymosaic.progress import Meter
 
-__all__ = ["check_target", "split_target", "target_bytes", "write_batches"]
+__all__ = [
+    "check_target",
+    "is_dataset",
+    "split_target",
+    "target_bytes",
+    "write_batches",
+    "write_to_dataset",
+]
 
 
 def split_target(files: list[str], target: str | None) -> tuple[list[str], str]:
@@ -28,6 +36,49 @@ def check_target(target: str, overwrite: bool) -> None:
     """Refuse to replace an existing target without ``--overwrite``."""
     if not overwrite and status_of(resolve_location(target)) is not None:
         raise FileExistsError(17, "already exists; --overwrite replaces it", target)
+
+
+def is_dataset(target: str, partition_by: str | None, append: bool) -> bool:
+    """Whether the target is a directory of files."""
+    if target.endswith("/") or os.path.isdir(target):
+        return True
+    if partition_by is not None or append:
+        raise InvalidOptionError(
+            f"--partition-by and --append are for datasets: end the target with /, as in {target}/"
+        )
+    return False
+
+
+def write_to_dataset(
+    target: str,
+    schema: pa.Schema,
+    batches: Iterable[pa.RecordBatch],
+    options: dict[str, Any],
+    meter: Meter,
+    partition_by: str | None,
+    append: bool,
+    overwrite: bool,
+) -> tuple[int, int]:
+    """Write batches as a dataset; returns the numbers of rows and bytes."""
+    from pymosaic.datasets.write import write_dataset
+
+    if append and overwrite:
+        raise InvalidOptionError("--append and --overwrite cannot be combined")
+
+    def counted() -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield batch
+            meter.add(batch.num_rows)
+
+    keys = [name.strip() for name in (partition_by or "").split(",") if name.strip()]
+    written = write_dataset(
+        pa.RecordBatchReader.from_batches(schema, counted()),
+        target,
+        partition_by=keys or None,
+        mode="append" if append else "overwrite" if overwrite else "error",
+        **options,
+    )
+    return written.num_rows, written.num_bytes
 
 
 def target_bytes(target: str) -> int:

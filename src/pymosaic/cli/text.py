@@ -10,12 +10,14 @@ __all__ = [
     "percent",
     "ratio",
     "width_of",
+    "wrap",
 ]
 
 
 def width_of(text: str) -> int:
     """The number of terminal cells that a text takes."""
-    if text.isascii():
+    # Names that were shortened have an ellipsis, one cell wide.
+    if text.isascii() or text.replace("…", "").isascii():
         return len(text)
     from rich.cells import cell_len
 
@@ -45,6 +47,32 @@ def _start(text: str, width: int) -> str:
     while kept and width_of(kept) > width:
         kept = kept[:-1]
     return kept
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """The text on as many lines as it needs; a word that is too long for a line is broken.
+
+    Examples
+    --------
+    >>> from pymosaic.cli.text import wrap
+    >>> wrap("a file that is damaged", 10)
+    ['a file', 'that is', 'damaged']
+    """
+    width = max(1, width)
+    lines: list[str] = []
+    line = ""
+    for word in text.split(" "):
+        if line and width_of(line) + 1 + width_of(word) <= width:
+            line += " " + word
+            continue
+        if line:
+            lines.append(line)
+        while width_of(word) > width:
+            start = _start(word, width) or word[:1]
+            lines.append(start)
+            word = word[len(start) :]
+        line = word
+    return [*lines, line] if line or not lines else lines
 
 
 def count(number: int, singular: str, plural: str | None = None) -> str:

@@ -30,13 +30,15 @@ import pyarrow as pa
 
 from pymosaic.errors import printable
 
-__all__ = ["NULL", "cell", "plain_value", "plain_values", "to_json"]
+__all__ = ["NULL", "cell", "plain_columns", "plain_value", "plain_values", "to_json"]
 
 # The cell of a null, distinguished from the text "null" by identity.
 NULL = "".join(("nu", "ll"))
 _CODED = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _DAY_UNITS = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _NOT_A_TIME = -(1 << 63)
+_MANY_COLUMNS = 50
+_FEW_ROWS = 1000
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -94,6 +96,27 @@ def plain_values(array: pa.Array) -> list[Any]:
     else:
         values = _others(array)
     return values
+
+
+def plain_columns(batch: pa.RecordBatch) -> list[list[Any]]:
+    """The plain values of each column.
+
+    Columns of one type are converted together: for few rows of many columns, the conversion of an
+    array costs more than that of its values.
+    """
+    if batch.num_columns < _MANY_COLUMNS or batch.num_rows > _FEW_ROWS:
+        return [plain_values(column) for column in batch.columns]
+    columns = batch.columns
+    by_type: dict[pa.DataType, list[int]] = {}
+    for index, column in enumerate(columns):
+        by_type.setdefault(column.type, []).append(index)
+    found: list[list[Any]] = [[]] * len(columns)
+    rows = batch.num_rows
+    for indexes in by_type.values():
+        values = plain_values(pa.concat_arrays([columns[index] for index in indexes]))
+        for place, index in enumerate(indexes):
+            found[index] = values[place * rows : (place + 1) * rows]
+    return found
 
 
 def _floats(array: pa.Array) -> list[Any]:

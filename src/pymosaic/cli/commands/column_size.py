@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from pymosaic.cli.column_sizes import By, ColumnSize, add_column_sizes, grouped
 from pymosaic.cli.options import Columns, Files, inspecting
 from pymosaic.cli.output import Cell, Document, Field, Output
-
-if TYPE_CHECKING:
-    from pymosaic.file.reader import MosaicFile
 
 __all__ = ["EXAMPLES", "command"]
 
 EXAMPLES = [
-    "pymosaic column-size data.mosaic | head -3",
+    "pymosaic column-size data.mosaic -n 20",
+    "pymosaic column-size table/ --by prefix",
     "pymosaic column-size data.mosaic -c 'sensor_*' --sort name",
 ]
-
-_FIELDS = (
-    Field("column", Cell.NAME),
-    Field("bytes", Cell.BYTES, "size"),
-    Field("exact"),
-    Field("share", Cell.SHARE),
-    Field("raw_bytes", Cell.BYTES, "raw"),
-)
 
 
 class Order(enum.StrEnum):
@@ -37,6 +28,17 @@ class Order(enum.StrEnum):
     FILE = "file"
 
 
+def _fields(by: str) -> tuple[Field, ...]:
+    return (
+        Field(by, Cell.NAME if by in ("column", "prefix") else Cell.TEXT),
+        *([] if by == "column" else [Field("num_columns", Cell.NUMBER, "columns")]),
+        Field("bytes", Cell.BYTES, "size"),
+        Field("exact", text=lambda row: "exact" if row["exact"] else "estimated"),
+        Field("share", Cell.SHARE),
+        Field("raw_bytes", Cell.BYTES, "raw"),
+    )
+
+
 @inspecting
 def command(
     output: Output,
@@ -45,66 +47,70 @@ def command(
     sort: Annotated[Order, typer.Option(help="Largest first, by name, or in file order.")] = (
         Order.SIZE
     ),
+    by: Annotated[
+        By,
+        typer.Option("--by", help="Sum up sizes by prefix (first word), type, encoding or bucket."),
+    ] = By.COLUMN,
+    limit: Annotated[
+        int | None,
+        typer.Option("-n", "--rows", min=0, metavar="N", help="Maximum number of lines."),
+    ] = None,
 ) -> None:
     """Show the size of each column in the file. Reads the buckets.
 
     In a paged bucket the size is exact. Other buckets are compressed as a whole: a column's size is
-    then estimated from its share of the uncompressed bytes.
+    then estimated from its share of the uncompressed bytes. Several files are summed up.
     """
     from pymosaic.cli.inputs import mosaic_files, select_names
     from pymosaic.cli.text import count, ratio
     from pymosaic.sizes import format_size
 
-    for source in mosaic_files(files):
+    sources = mosaic_files(files)
+    sizes: dict[str, ColumnSize] = {}
+    stored = num_columns = 0
+    for source in sources:
         with source.open() as file:
-            path = source.path
-            names = select_names(columns, file.column_names)
-            rows = _sizes(file, names)
-            total = sum(row["bytes"] for row in rows)
-            raw = sum(row["raw_bytes"] for row in rows)
-            stored = sum(group.compressed_size for group in file.metadata.row_groups())
-            for row in rows:
-                row["share"] = row["bytes"] / stored if stored else 0.0
-            if sort is Order.SIZE:
-                rows.sort(key=lambda row: -row["bytes"])
-            elif sort is Order.NAME:
-                rows.sort(key=lambda row: row["column"])
-            facts = {
-                "file": path,
-                "num_columns": file.num_columns,
-                "data_bytes": stored,
-                "bytes": total,
-                "raw_bytes": raw,
-            }
-            title = (
-                f"{path}: {count(len(rows), 'column')}, {format_size(total)} of "
-                f"{format_size(stored)} (raw {format_size(raw)}, {ratio(raw, total)})"
-            )
-            output.document(Document(title, facts, "columns", _FIELDS, rows))
-
-
-def _sizes(file: MosaicFile, names: list[str] | None) -> list[dict[str, Any]]:
-    from pymosaic.cli.inputs import columns_by_bucket
-
-    order = file.column_names if names is None else names
-    rows = {
-        name: {"column": name, "bytes": 0, "exact": True, "share": 0.0, "raw_bytes": 0}
-        for name in order
+            names = select_names(columns, file.column_names) if len(sources) == 1 else None
+            add_column_sizes(sizes, file, names)
+            stored += sum(group.compressed_size for group in file.metadata.row_groups())
+            num_columns = max(num_columns, file.num_columns)
+    if len(sources) > 1:
+        num_columns = len(sizes)
+        wanted = select_names(columns, list(sizes))
+        sizes = sizes if wanted is None else {name: sizes[name] for name in wanted}
+    total = sum(size.num_bytes for size in sizes.values())
+    raw = sum(size.raw_bytes for size in sizes.values())
+    found = grouped(sizes.values(), by)
+    if sort is Order.SIZE:
+        found.sort(key=lambda size: -size.num_bytes)
+    elif sort is Order.NAME:
+        found.sort(key=lambda size: size.name)
+    facts = {
+        "file": sources[0].path if len(sources) == 1 else ", ".join(files),
+        "num_files": len(sources),
+        "num_columns": num_columns,
+        "data_bytes": stored,
+        "bytes": total,
+        "raw_bytes": raw,
     }
-    for number in range(file.num_row_groups):
-        row_group = file.metadata.row_group(number)
-        for number_of_bucket in columns_by_bucket(file, names):
-            bucket = row_group.bucket(number_of_bucket)
-            described = bucket.columns()
-            whole = sum(column.raw_size for column in described)
-            for column in described:
-                row: dict[str, Any] | None = rows.get(column.name)
-                if row is None:
-                    continue
-                row["raw_bytes"] += column.raw_size
-                if column.compressed_size is not None:
-                    row["bytes"] += column.compressed_size
-                elif whole:
-                    row["bytes"] += round(bucket.compressed_size * column.raw_size / whole)
-                    row["exact"] = row["exact"] and bucket.num_columns == 1
-    return list(rows.values())
+    title = (
+        f"{facts['file']}: {count(len(sources), 'file') + ', ' if len(sources) > 1 else ''}"
+        f"{count(len(sizes), 'column')}, {format_size(total)} of "
+        f"{format_size(stored)} (raw {format_size(raw)}, {ratio(raw, total)})"
+    )
+    rows = [_row(size, by.value, stored) for size in found[:limit]]
+    key = "columns" if by is By.COLUMN else "groups"
+    output.document(Document(title, facts, key, _fields(by.value), rows))
+    if limit is not None and len(found) > limit:
+        output.total(f"{len(found) - limit:,} more; without -n all are shown")
+
+
+def _row(size: ColumnSize, by: str, stored: int) -> dict[str, Any]:
+    return {
+        by: size.name,
+        **({} if by == "column" else {"num_columns": size.num_columns}),
+        "bytes": size.num_bytes,
+        "exact": size.exact,
+        "share": size.num_bytes / stored if stored else 0.0,
+        "raw_bytes": size.raw_bytes,
+    }

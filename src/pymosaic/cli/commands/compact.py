@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,6 +25,7 @@ __all__ = ["EXAMPLES", "USAGE", "command"]
 USAGE = "DIRECTORY"
 EXAMPLES = [
     "pymosaic compact table/",
+    "pymosaic compact table/ --dry-run",
     "pymosaic compact s3://bucket/table --target-file-bytes 1GiB",
 ]
 
@@ -36,6 +37,9 @@ def command(
     target_file_bytes: TargetFileBytes = None,
     min_row_group_bytes: MinRowGroupBytes = None,
     verify: VerifyCopies = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.")
+    ] = False,
     statistics: Statistics = None,
     compression_level: CompressionLevel = None,
     num_buckets: NumBuckets = None,
@@ -58,6 +62,9 @@ def command(
         target_file_bytes=target_file_bytes,
         min_row_group_bytes=min_row_group_bytes,
     )
+    if dry_run:
+        _show_plan(output, base, options)
+        return
     with progress_bar(base) as progress:
         report = compact(base, verify=verify, progress=progress, **options)
     if report.files_written:
@@ -71,3 +78,38 @@ def command(
     if report.conflicts:
         text += f"; {count(report.conflicts, 'file')} left to another job"
     output.answer(text, {"dataset": base, **asdict(report)})
+
+
+def _show_plan(output: Output, base: str, options: dict[str, Any]) -> None:
+    """Show the files that would be combined."""
+    from pymosaic.cli.text import count
+    from pymosaic.datasets.compact import plan_compaction
+    from pymosaic.io import open_directory
+    from pymosaic.sizes import format_size
+
+    storage = open_directory(base)
+    if not storage.exists():
+        raise FileNotFoundError(2, "No such file or directory", storage.name)
+    num_files, groups = plan_compaction(storage, **options)
+    copied = sum(len(group.files) for group in groups if group.copies)
+    rewritten = sum(len(group.files) for group in groups if not group.copies)
+    num_bytes = sum(group.num_bytes for group in groups)
+    facts = {
+        "dataset": base,
+        "files_before": num_files,
+        "files_copied": copied,
+        "files_reencoded": rewritten,
+        "bytes_read": num_bytes,
+        "groups": [
+            {"directory": group.directory, "files": len(group.files), "copied": group.copies}
+            for group in groups
+        ],
+    }
+    if not groups:
+        output.answer(f"{base}: nothing to do for {count(num_files, 'file')}", facts)
+        return
+    output.answer(
+        f"{base}: of {count(num_files, 'file')}, {copied:,} would be copied and {rewritten:,} "
+        f"rewritten, in {count(len(groups), 'group')} ({format_size(num_bytes)})",
+        facts,
+    )

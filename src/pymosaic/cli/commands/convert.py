@@ -32,6 +32,8 @@ EXAMPLES = [
     "pymosaic convert data.parquet data.mosaic --stats id,day --num-buckets 200",
     "pymosaic convert data.mosaic some.jsonl.zst -c id,'price*' -w 'price > 9.5'",
     "pymosaic convert 'days/*.mosaic' -o all.parquet --overwrite",
+    "pymosaic convert data.parquet table/ --partition-by day",
+    "zcat x.csv.gz | pymosaic convert - - --from csv --to mosaic > x.mosaic",
 ]
 
 
@@ -58,6 +60,25 @@ def command(
             help="Take column types for CSV and JSON lines from this file.",
         ),
     ] = None,
+    from_format: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FORMAT", help="Format of SOURCE -, the standard input."),
+    ] = None,
+    to_format: Annotated[
+        str | None,
+        typer.Option("--to", metavar="FORMAT", help="Format of TARGET -, the standard output."),
+    ] = None,
+    partition_by: Annotated[
+        str | None,
+        typer.Option(
+            "--partition-by",
+            metavar="NAMES",
+            help="Target is a dataset: columns whose values become directories, comma-separated.",
+        ),
+    ] = None,
+    append: Annotated[
+        bool, typer.Option("--append", help="Target is a dataset: add the rows to it.")
+    ] = False,
     columns: Columns = None,
     where: Where = None,
     limit: Limit = None,
@@ -77,12 +98,22 @@ def command(
     """Convert to and from Parquet, ORC, Arrow, CSV, JSON lines, ...
 
     The extension selects the format: .mosaic .parquet .orc .arrow .feather .csv .jsonl .lance, and
-    .gz .zst .bz2 .lz4 after .csv and .jsonl. CSV and JSON lines are read twice to infer types. The
-    target appears when it is complete, or not at all.
+    .gz .zst .bz2 .lz4 after .csv and .jsonl. CSV and JSON lines are read twice to infer types. A
+    target that ends with / is a dataset, a directory of Mosaic files; - is a pipe. The target
+    appears when it is complete, or not at all.
     """
+    from pymosaic.cli.notices import tell
+    from pymosaic.cli.pipes import piped_sources, piped_target
     from pymosaic.cli.progress import progress_bar
     from pymosaic.cli.rows import open_rows
-    from pymosaic.cli.targets import check_target, split_target, target_bytes, write_batches
+    from pymosaic.cli.targets import (
+        check_target,
+        is_dataset,
+        split_target,
+        target_bytes,
+        write_batches,
+        write_to_dataset,
+    )
     from pymosaic.cli.text import count
     from pymosaic.progress import Meter
     from pymosaic.sizes import format_size
@@ -101,12 +132,19 @@ def command(
         no_threads=no_threads,
         split_batches=split_batches,
     )
-    check_target(target, overwrite)
+    to_dataset = is_dataset(target, partition_by, append)
+    if not to_dataset and target != "-":
+        check_target(target, overwrite)
     known = None
     if schema_from is not None:
         with open_rows([schema_from]) as example:
             known = example.schema
-    with progress_bar(target) as progress, open_rows(sources, progress, known) as rows:
+    with (
+        piped_sources(sources, from_format) as inputs,
+        piped_target(target, to_format) as path,
+        progress_bar(target) as progress,
+        open_rows(inputs, progress, known) as rows,
+    ):
         names = rows.names(columns)
         total = rows.num_rows if where is None else None
         if total is not None:
@@ -114,16 +152,25 @@ def command(
             total = total if limit is None else min(total, limit)
         batches = rows.batches(names, where, offset, limit)
         meter = Meter(progress, total, "rows")
-        written = write_batches(target, rows.selected_schema(names), batches, options, meter)
-    num_bytes = target_bytes(target)
+        schema = rows.selected_schema(names)
+        if to_dataset:
+            written, num_bytes = write_to_dataset(
+                target, schema, batches, options, meter, partition_by, append, overwrite
+            )
+        else:
+            written = write_batches(path, schema, batches, options, meter)
+            num_bytes = target_bytes(path)
     facts = {
         "target": target,
         "num_rows": written,
         "num_columns": len(names),
         "file_bytes": num_bytes,
     }
-    output.answer(
+    text = (
         f"wrote {target}: {count(written, 'row')}, {count(len(names), 'column')}, "
-        f"{format_size(num_bytes)}",
-        facts,
+        f"{format_size(num_bytes)}"
     )
+    if target == "-":
+        tell(text)
+    else:
+        output.answer(text, facts)

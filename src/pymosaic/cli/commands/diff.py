@@ -63,5 +63,15 @@ def command(
         }
     found = count(len(differences), "difference") if differences else "no differences"
     title = f"{left} and {right}: {found}"
-    output.document(Document(title, facts, "differences", _FIELDS, differences, empty="identical"))
+    output.document(
+        Document(
+            title,
+            facts,
+            "differences",
+            _FIELDS,
+            differences,
+            empty="identical",
+            verdict=not differences,
+        )
+    )
     return 1 if differences else 0

@@ -24,7 +24,9 @@ def command(
     files: Files,
     columns: Columns = None,
     where: Where = None,
-    limit: Annotated[int, typer.Option("-n", "--rows", min=0, metavar="N", help="Rows.")] = 10,
+    limit: Annotated[
+        int, typer.Option("-n", "--rows", min=0, metavar="N", help="Number of rows.")
+    ] = 10,
     offset: Offset = 0,
 ) -> None:
     """Show the first rows."""

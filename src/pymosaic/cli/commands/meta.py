@@ -42,7 +42,9 @@ def command(output: Output, files: Files) -> None:
         from pymosaic.cli.lance_documents import lance_meta
 
         output.document(lance_meta(path))
-    for source in mosaic_files(files) if files else ():
+    sources = mosaic_files(files) if files else []
+    rows = row_groups = num_bytes = 0
+    for source in sources:
         with source.open() as file:
             path = source.path
             metadata = file.metadata
@@ -68,6 +70,14 @@ def command(output: Output, files: Files) -> None:
                 f"{format_size(metadata.file_size)}"
             )
             output.document(Document(title, facts, "row_groups", _FIELDS, _row_groups(file)))
+            rows += metadata.num_rows
+            row_groups += metadata.num_row_groups
+            num_bytes += metadata.file_size
+    if len(sources) > 1:
+        output.total(
+            f"{count(len(sources), 'file')}: {count(rows, 'row')}, "
+            f"{count(row_groups, 'row group')}, {format_size(num_bytes)}"
+        )
 
 
 def _row_groups(file: MosaicFile) -> Iterator[dict[str, Any]]:

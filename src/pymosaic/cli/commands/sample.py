@@ -23,7 +23,9 @@ def command(
     files: Files,
     columns: Columns = None,
     where: Where = None,
-    limit: Annotated[int, typer.Option("-n", "--rows", min=0, metavar="N", help="Rows.")] = 10,
+    limit: Annotated[
+        int, typer.Option("-n", "--rows", min=0, metavar="N", help="Number of rows.")
+    ] = 10,
     seed: Annotated[
         int | None, typer.Option(metavar="N", help="The same seed gives the same rows.")
     ] = None,

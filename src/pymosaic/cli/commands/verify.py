@@ -28,7 +28,7 @@ _FIELDS = (
     Field("row_group", on_terminal=False),
     Field("bucket", on_terminal=False),
     Field("column", Cell.NAME),
-    Field("message"),
+    Field("message", Cell.MESSAGE),
 )
 
 
@@ -37,7 +37,7 @@ def command(
     output: Output,
     files: Files,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Check only the metadata, not the data.")
+        bool, typer.Option("--quick", help="Check only the metadata; the data is not read.")
     ] = False,
 ) -> int:
     """Check every structure, checksum and value.
@@ -49,26 +49,53 @@ def command(
     from pymosaic.datasets.verification import missing_file
     from pymosaic.file.verify.file import verify
 
-    sound = True
+    damaged = 0
     missing: list[str] = []
     sources = mosaic_files(files, missing)
     for path in missing:
-        sound = False
-        facts = {"file": path, "ok": False}
+        facts = {"file": path, "ok": False, "data_read": False}
         rows = _rows([missing_file(path)])
-        output.document(Document(f"{path}: missing", facts, "findings", _FIELDS, rows))
+        output.document(
+            Document(f"{path}: missing", facts, "findings", _FIELDS, rows, verdict=False)
+        )
     for source in sources:
         with progress_bar(source.path) as progress:
             findings = verify(
                 source.path, deep=not quick, progress=progress, filesystem=source.filesystem
             )
         ok = all(finding.severity == "info" for finding in findings)
-        sound = sound and ok
-        facts = {"file": source.path, "ok": ok}
-        title = f"{source.path}: {'sound' if ok else 'damaged'}"
-        rows = _rows(findings)
-        output.document(Document(title, facts, "findings", _FIELDS, rows, empty="no findings"))
-    return 0 if sound else 1
+        damaged += not ok
+        facts = {"file": source.path, "ok": ok, "data_read": not quick}
+        title = f"{source.path}: {_verdict(ok, quick)}"
+        document = Document(
+            title,
+            facts,
+            "findings",
+            _FIELDS,
+            _rows(findings),
+            empty="no findings",
+            verdict=None if ok and quick else ok,
+        )
+        output.document(document)
+    if len(sources) + len(missing) > 1:
+        output.total(*_total(len(sources), damaged, len(missing), quick))
+    return 1 if damaged or missing else 0
+
+
+def _verdict(ok: bool, quick: bool) -> str:
+    if not ok:
+        return "damaged"
+    return "metadata sound, data not read" if quick else "sound"
+
+
+def _total(num_files: int, damaged: int, missing: int, quick: bool) -> tuple[str, bool | None]:
+    from pymosaic.cli.text import count
+
+    parts = [f"{num_files - damaged:,} {_verdict(True, quick)}"]
+    parts += [f"{damaged:,} damaged"] if damaged else []
+    parts += [f"{missing:,} missing"] if missing else []
+    text = f"{count(num_files + missing, 'file')}: {', '.join(parts)}"
+    return text, False if damaged or missing else None if quick else True
 
 
 def _rows(findings: list[Finding]) -> Iterator[dict[str, Any]]:

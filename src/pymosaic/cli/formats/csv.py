@@ -13,7 +13,7 @@ import pyarrow.csv as pa_csv
 from pymosaic.cli.formats import FileKind
 from pymosaic.cli.formats.base import TableReader, TableWriter, batch_rows, take_option
 from pymosaic.cli.formats.text_chunks import TextReader, TextWriter, chunks
-from pymosaic.cli.values import plain_values, to_json
+from pymosaic.cli.values import plain_columns, to_json
 from pymosaic.errors import InvalidDataError
 from pymosaic.progress import Progress
 
@@ -52,7 +52,7 @@ def _row_texts(batch: pa.RecordBatch) -> Iterator[str]:
     step = batch_rows(batch.num_columns) // 16 + 1
     for start in range(0, batch.num_rows, step):
         part = batch.slice(start, step)
-        columns = [list(map(csv_field, plain_values(column))) for column in part.columns]
+        columns = [list(map(csv_field, column)) for column in plain_columns(part)]
         if columns:
             yield "".join(f"{','.join(row)}\n" for row in zip(*columns, strict=True))
         else:

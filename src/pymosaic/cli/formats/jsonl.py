@@ -12,7 +12,7 @@ import pyarrow.json as pa_json
 from pymosaic.cli.formats import FileKind
 from pymosaic.cli.formats.base import TableReader, TableWriter, batch_rows, take_option
 from pymosaic.cli.formats.text_chunks import TextReader, TextWriter, chunks
-from pymosaic.cli.values import plain_values, to_json
+from pymosaic.cli.values import plain_columns, to_json
 from pymosaic.progress import Progress
 
 __all__ = ["json_lines", "read", "write"]
@@ -25,7 +25,7 @@ def json_lines(batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
         step = batch_rows(len(names)) // 16 + 1
         for start in range(0, batch.num_rows, step):
             part = batch.slice(start, step)
-            columns = [plain_values(column) for column in part.columns]
+            columns = plain_columns(part)
             if columns:
                 rows = zip(*columns, strict=True)
                 yield "".join(to_json(dict(zip(names, row, strict=True))) + "\n" for row in rows)

@@ -1,0 +1,62 @@
+"""``pymosaic vacuum``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pymosaic.cli.options import reporting
+from pymosaic.cli.output import Output
+
+__all__ = ["EXAMPLES", "USAGE", "command"]
+
+USAGE = "DIRECTORY"
+EXAMPLES = [
+    "pymosaic vacuum table/",
+    "pymosaic vacuum s3://bucket/table --older-than 1",
+]
+
+
+@reporting
+def command(
+    output: Output,
+    base: Annotated[str, typer.Argument(metavar="DIRECTORY", hidden=True)],
+    older_than: Annotated[
+        float,
+        typer.Option(
+            "--older-than",
+            min=0,
+            metavar="HOURS",
+            help="Minimum age of what is removed. Use 0 only if nobody reads or writes.",
+        ),
+    ] = 24.0,
+    forget_missing: Annotated[
+        bool,
+        typer.Option(
+            "--forget-missing", help="Take files that are missing out of the dataset's records."
+        ),
+    ] = False,
+) -> None:
+    """Delete files of a dataset that readers no longer see.
+
+    These are replaced files, and files of writers that were killed before their commit.
+    """
+    from pymosaic.cli.text import count
+    from pymosaic.datasets.vacuum import vacuum
+    from pymosaic.sizes import format_size
+
+    report = vacuum(base, older_than=older_than * 3600, forget_missing=forget_missing)
+    text = f"{base}: deleted {count(len(report.files), 'file')} ({format_size(report.num_bytes)})"
+    if report.jobs:
+        text += f", of {count(len(report.jobs), 'job')} that did not finish"
+    if report.forgotten:
+        text += f"; forgot {count(len(report.forgotten), 'missing file')}"
+    facts = {
+        "dataset": base,
+        "files_deleted": len(report.files),
+        "bytes_deleted": report.num_bytes,
+        "jobs_ended": len(report.jobs),
+        "files_forgotten": list(report.forgotten),
+    }
+    output.answer(text, facts)
