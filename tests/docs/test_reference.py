@@ -12,15 +12,20 @@ import pymosaic.paimon
 import pymosaic.spark
 from pymosaic.spark import jobs
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "api.md"
-NAMES = re.findall(r"^::: (\S+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
+TEXT = "".join(page.read_text(encoding="utf-8") for page in sorted(REFERENCE.glob("*.md")))
+NAMES = re.findall(r"^::: (\S+)$", TEXT, re.MULTILINE)
 
 
 def test_every_public_name_is_in_the_api_page() -> None:
-    listed = set(
-        re.findall(r"^::: pymosaic(?:\.datasets\.dataset)?\.(\w+)$", PAGE.read_text(), re.M)
-    )
+    listed = set(re.findall(r"^::: pymosaic(?:\.datasets\.dataset)?\.(\w+)$", TEXT, re.M))
     assert listed == set(pymosaic.__all__) - {"__version__"}
+
+
+def test_the_overview_names_what_the_pages_describe() -> None:
+    overview = (REFERENCE / "api.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(\w+)`", overview)) - {"pymosaic"}
+    assert named == {name.rpartition(".")[2] for name in NAMES}
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from pymosaic.paimon.schema import TableFields, parse_schema
 
 __all__ = ["PaimonTable", "open_table"]
 
-_INSTALL = "Paimon tables need PyPaimon: pip install 'pymosaic[paimon]'"
+_INSTALL = "Paimon tables need PyPaimon: pip install 'pymosaic-format[paimon]'"
 _SCHEMA = "schema-"
 
 
