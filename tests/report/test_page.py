@@ -55,7 +55,7 @@ class TestNumbers:
             "bucket": 13,
             "row group": 3,
             "file": metadata.file_size,
-            "to open it": end,
+            "metadata": end,
         }
         assert page.text("h1") == "data.mosaic"
         assert page.page.title() == "data.mosaic · Mosaic"
@@ -65,8 +65,9 @@ class TestNumbers:
         }
         assert parts == {
             "buckets": buckets,
+            "annex": metadata.annex_size,
             "schema block": metadata.schema_block_size,
-            "row group index": end - metadata.schema_block_size - 32,
+            "row group index": end - metadata.annex_size - metadata.schema_block_size - 32,
             "footer": 32,
         }
 
@@ -549,3 +550,43 @@ class TestWide:
         assert page.reads() == source.reads
         # Nothing is made per column, whatever is done.
         assert elements() < few + 200
+
+
+class TestLongNames:
+    def test_what_all_names_share_is_told_once(self, open_page: OpenPage, tmp_path: Path) -> None:
+        names = [f"plant_amsterdam_line_{n:02}_last_reported_value" for n in range(12)]
+        table = pa.table(
+            {name: [n * row + 0.5 for row in range(500)] for n, name in enumerate(names, 1)}
+        )
+        page = open_page(page_of(bytes_of(table), tmp_path))
+        assert page.text("#affixes") == (
+            "All names start with plant_amsterdam_line_ and end with _last_reported_value."
+        )
+        assert [row["name"] for row in page.rows()] == [f"…{n:02}…" for n in range(12)]
+        # Twelve large tiles: twelve names.
+        assert page.page.get_attribute("#map-canvas", "data-labels") == "12"
+
+    def test_a_file_without_rows_says_so(self, open_page: OpenPage, tmp_path: Path) -> None:
+        page = open_page(page_of(bytes_of(pa.table({"a": pa.array([], pa.int64())})), tmp_path))
+        assert page.text("#notice").startswith("This file has no rows")
+
+    def test_nothing_is_compared_if_nothing_matches(self, open_page: OpenPage, mixed: Path) -> None:
+        page = open_page(mixed)
+        page.page.fill("#columns", "nosuch")
+        page.settle()
+        assert page.text("#missing") == "No column matches “nosuch”"
+        assert page.page.locator("#comparison").is_hidden()
+        assert page.text("#verdict") == ""
+
+    def test_the_legend_follows_the_zoom(self, open_page: OpenPage, mixed: Path) -> None:
+        page = open_page(mixed)
+
+        def cells() -> int:
+            found = page.page.locator("[data-category]").all()
+            return sum(int(item.get_attribute("data-cells") or 0) for item in found)
+
+        assert cells() == 3 * 61
+        page.page.focus("#map")
+        page.page.press("#map", "ArrowRight")
+        page.page.press("#map", "Enter")
+        assert cells() == 61

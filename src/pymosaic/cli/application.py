@@ -38,6 +38,7 @@ COMMANDS = {
     "diff": "Compare and check",
     "verify": "Compare and check",
     "view": "Compare and check",
+    "browse": "Compare and check",
     "convert": "Write files",
     "merge": "Write files",
     "compact": "Write files",

@@ -68,6 +68,8 @@ def collect(
             "rowGroups": metadata.num_row_groups,
             "compression": metadata.compression,
             "nameEncoding": metadata.name_encoding,
+            "annexOffset": metadata.annex_offset,
+            "annexSize": metadata.annex_size,
             "schemaOffset": metadata.schema_offset,
             "indexOffset": metadata.index_offset,
             "footerSize": FOOTER_SIZE,

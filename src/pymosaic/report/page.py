@@ -23,7 +23,7 @@ from pymosaic.keywords import checked_keywords
 from pymosaic.report.contents import collect
 from pymosaic.report.payload import pack
 
-__all__ = ["DEFAULT_SAMPLES", "write_report"]
+__all__ = ["DEFAULT_SAMPLES", "browse_page", "write_report"]
 
 DEFAULT_SAMPLES = 5
 _MAX_SAMPLES = 100
@@ -43,6 +43,8 @@ _SCRIPTS = (
     "main.js",
 )
 _STYLES = ("page.css",)
+_BROWSE_SCRIPTS = ("text.js", "browse_grid.js", "browse.js")
+_BROWSE_STYLES = ("browse.css",)
 
 
 @checked_keywords()
@@ -126,6 +128,21 @@ def _page(title: str, payload: bytes) -> bytes:
     template = (assets / "page.html").read_bytes()
     # In one pass, so that the content of a part is never taken for the name of another.
     return re.sub(rb"\{\{(\w+)\}\}", lambda place: parts[place[1].decode()], template)
+
+
+def browse_page() -> tuple[bytes, str]:
+    """The page that browses rows, and its content security policy; see ``report.browse``."""
+    assets = files("pymosaic.report") / "assets"
+    script = '"use strict";\n(() => {\n' + _joined(assets, _BROWSE_SCRIPTS) + "})();\n"
+    style = _joined(assets, _BROWSE_STYLES)
+    policy = (
+        f"default-src 'none'; connect-src 'self'; img-src data:; script-src '{_digest(script)}'; "
+        f"style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    parts = {"style": style.encode(), "script": script.encode()}
+    template = (assets / "browse.html").read_bytes()
+    page = re.sub(rb"\{\{(\w+)\}\}", lambda place: parts[place[1].decode()], template)
+    return page, policy
 
 
 def _joined(assets: Traversable, names: tuple[str, ...]) -> str:

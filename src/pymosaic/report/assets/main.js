@@ -7,14 +7,14 @@ function showFile(picture) {
   const compression = file.compression === "none" ? "not compressed" : file.compression;
   const statistics = `statistics of ${plural(picture.withStatistics, "column")}`;
   byId("subtitle").textContent = `Mosaic v1 · ${compression} · ${names} · ${statistics}`;
-  const end = file.size - file.schemaOffset;
+  const end = file.size - file.schemaOffset + file.annexSize;
   const figures = [
     ["column", file.columns, countText],
     ["row", file.rows, countText],
     ["bucket", file.buckets, countText],
     ["row group", file.rowGroups, countText],
     ["file", file.size, bytesText],
-    ["to open it", end, bytesText],
+    ["metadata", end, bytesText],
   ];
   byId("figures").replaceChildren(
     ...figures.map(([name, value, shown]) => {
@@ -34,6 +34,13 @@ function showFile(picture) {
       `This page shows ${countText(picture.shown.length)} of ${countText(file.rowGroups)} row groups, ` +
       "evenly spread; sizes, nulls and reads are those of the ones shown.";
   }
+  if (!picture.totalBuckets) {
+    byId("notice").hidden = false;
+    byId("notice").textContent = file.rows
+      ? "No column of this file stores any bytes: all values are null, or there are no columns."
+      : "This file has no rows: there is a schema, but nothing to draw.";
+  }
+  byId("affixes").textContent = affixesText(picture.affixes);
   showParts(picture);
   byId("parquet-note").textContent = parquetNote(picture);
 }
@@ -43,6 +50,7 @@ function showParts(picture) {
   const { file } = picture;
   const parts = [
     ["bucket", "buckets", picture.totalBuckets],
+    ...(file.annexSize ? [["annex", "annex", file.annexSize]] : []),
     ["schema", "schema block", file.indexOffset - file.schemaOffset],
     ["index", "row group index", file.size - file.footerSize - file.indexOffset],
     ["footer", "footer", file.footerSize],
@@ -76,27 +84,32 @@ function parquetNote(picture) {
 }
 
 // What the colours mean, with the bytes that have them.
-function showLegend(picture, mode) {
+function showLegend(picture, mode, root = { s: -1, b: -1 }) {
   const names = mode === "encoding" ? picture.encodings : TYPE_FAMILIES.map(([name]) => name);
   const colours = mode === "encoding" ? ENCODING_COLOURS : FAMILY_COLOURS;
   const bytes = new Float64Array(names.length);
   const counts = new Float64Array(names.length);
-  for (let s = 0; s < picture.shown.length; s++) {
-    for (let p = 0; p < picture.columns; p++) {
+  const inView = (list, chosen) => (chosen >= 0 ? [chosen] : list);
+  const groups = inView([...picture.shown.keys()], root.s);
+  const firstColumn = root.b >= 0 ? picture.bucketStart[root.b] : 0;
+  const lastColumn = root.b >= 0 ? picture.bucketStart[root.b + 1] : picture.columns;
+  for (const s of groups) {
+    for (let p = firstColumn; p < lastColumn; p++) {
       const cell = s * picture.columns + p;
       const category = mode === "encoding" ? picture.encoding[cell] & 3 : picture.family[p];
       bytes[category] += picture.stored[cell];
       counts[category] += 1;
     }
   }
+  const total = bytes.reduce((sum, size) => sum + size, 0);
   const used = names.map((_, index) => index).filter((index) => counts[index]);
   byId("legend").replaceChildren(
     ...used.map((index) => {
       const item = element("li");
       const swatch = element("span", "swatch");
       swatch.style.background = `var(--${colours[index]})`;
-      const share = picture.totalBuckets ? bytes[index] / picture.totalBuckets : 0;
-      const columns = Math.round(counts[index] / Math.max(1, picture.shown.length));
+      const share = total ? bytes[index] / total : 0;
+      const columns = Math.round(counts[index] / Math.max(1, groups.length));
       const text = element("span", "", `${names[index]} `);
       const detail = element("span", "quiet", `${plural(columns, "column")}, ${shareText(share)}`);
       detail.dataset.category = names[index];
@@ -146,6 +159,9 @@ function start(picture) {
     toggle(position) {
       simulator.toggle(position);
     },
+    zoomed(root) {
+      showLegend(picture, map.mode, root);
+    },
   };
   map = new MosaicMap(picture, actions);
   map.drawPath();
@@ -161,7 +177,7 @@ function start(picture) {
   for (const choice of document.querySelectorAll("input[name=colour]")) {
     choice.addEventListener("change", () => {
       map.setMode(choice.value);
-      showLegend(picture, choice.value);
+      showLegend(picture, choice.value, map.root);
     });
   }
   chooseTheme(() => {

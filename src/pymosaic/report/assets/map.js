@@ -3,6 +3,7 @@
 const GROUP_CAPTION = 18;
 const NAMES_FROM_WIDTH = 64;
 const NAMES_FROM_HEIGHT = 16;
+const MOST_LABELLED_TILES = 20000;
 
 class MosaicMap {
   constructor(picture, actions) {
@@ -159,21 +160,30 @@ class MosaicMap {
   }
 
   drawNames(context, ratio) {
+    this.labels = 0;
     const { picture, root } = this;
-    if (root.b < 0) return;
+    const { buckets, columns, shown } = picture;
+    // Labels wherever there is room; of very many tiles, only in a bucket that was zoomed into.
+    if (root.b < 0 && shown.length * columns > MOST_LABELLED_TILES) return;
     context.font = `${11.5 * ratio}px ui-monospace, monospace`;
     context.textBaseline = "middle";
     const character = context.measureText("m").width;
-    const first = picture.bucketStart[root.b];
-    for (let p = first; p < picture.bucketStart[root.b + 1]; p++) {
-      const box = (root.s * picture.columns + p) * 4;
-      const [x, y, w, h] = this.tiles.subarray(box, box + 4);
-      if (w < NAMES_FROM_WIDTH * ratio || h < NAMES_FROM_HEIGHT * ratio) continue;
-      const bright = !this.light || this.light.wanted[p];
-      const room = Math.floor((w - 12 * ratio) / character);
-      context.fillStyle = cssColour(themeColour(bright ? "on-tile" : "caption"));
-      context.fillText(shortened(visible(picture.names[p]), room), x + 6 * ratio, y + h / 2, w);
+    for (let cell = 0; cell < shown.length * buckets; cell++) {
+      if (!this.bucketBoxes[cell * 4 + 2]) continue;
+      const s = Math.floor(cell / buckets);
+      const b = cell % buckets;
+      for (let p = picture.bucketStart[b]; p < picture.bucketStart[b + 1]; p++) {
+        const box = (s * columns + p) * 4;
+        const [x, y, w, h] = this.tiles.subarray(box, box + 4);
+        if (w < NAMES_FROM_WIDTH * ratio || h < NAMES_FROM_HEIGHT * ratio) continue;
+        const bright = !this.light || this.light.wanted[p];
+        const room = Math.floor((w - 12 * ratio) / character);
+        context.fillStyle = cssColour(themeColour(bright ? "on-tile" : "caption"));
+        context.fillText(shortened(visible(picture.shortName(p)), room), x + 6 * ratio, y + h / 2, w);
+        this.labels += 1;
+      }
     }
+    this.canvas.dataset.labels = this.labels;
   }
 
   drawTouched(context, ratio) {
@@ -223,14 +233,18 @@ class MosaicMap {
     const bucketLine =
       `bucket ${b} of row group ${picture.shown[s]}: ` +
       `${plural(width, "column")}, ${bytesText(size)}, ${layout}`;
-    if (p < 0) return [bucketLine];
+    const first = picture.names[picture.bucketStart[b]];
+    const last = picture.names[picture.bucketStart[b + 1] - 1];
+    const range = width > 1 ? `from ${shortened(visible(first), 120)} to ${shortened(visible(last), 120)}` : "";
+    if (p < 0) return range ? [bucketLine, range] : [bucketLine];
     const cell = s * picture.columns + p;
     const sign = picture.isPaged(s, b) || width === 1 ? "" : "≈ ";
     return [
-      shortened(visible(picture.names[p]), 120),
+      shortened(visible(picture.names[p]), 500),
       `${picture.typeName(p)} · ${picture.encodingName(s, p)}`,
       `${sign}${bytesText(Math.round(picture.stored[cell]))} stored, ${bytesText(picture.raw[cell])} raw`,
       bucketLine,
+      ...(range ? [range] : []),
     ];
   }
 
@@ -273,6 +287,7 @@ class MosaicMap {
     this.layOut();
     this.paint();
     this.drawPath();
+    this.actions.zoomed(root);
   }
 
   // Where we are, as buttons that lead back out.

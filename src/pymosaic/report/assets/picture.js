@@ -33,12 +33,17 @@ const TYPE_FAMILIES = [
   ["list and map", /^(ARRAY|MAP)/],
 ];
 
+const LONG_NAME = 28;
+
 class Picture {
   constructor(contents) {
     Object.assign(this, contents.arrays);
     this.title = contents.title;
     this.file = contents.file;
     this.names = contents.names;
+    // Short names are shown whole.
+    const longest = contents.names.reduce((most, name) => Math.max(most, name.length), 0);
+    this.affixes = longest > LONG_NAME ? commonAffixes(contents.names) : { prefix: "", suffix: "" };
     this.typeNames = contents.typeNames;
     this.encodings = contents.encodings;
     this.minimum = contents.minimum;
@@ -71,6 +76,11 @@ class Picture {
       this.childrenBefore[p + 1] = this.childrenBefore[p] + this.children[p];
     }
     this.physicalColumns = columns + this.childrenBefore[columns];
+  }
+
+  // A name without what all names share.
+  shortName(position) {
+    return withoutAffixes(this.names[position], this.affixes);
   }
 
   bucketOf(position) {

@@ -102,6 +102,7 @@ class Simulator {
     byId("selected").dataset.buckets = touched;
     this.showReads("mosaic", this.mosaic, this.picture.file.size);
     this.showReads("parquet", this.parquet, this.layout.size);
+    byId("comparison").hidden = !this.result.count;
     this.showVerdict();
     this.drawBars();
     this.list();
@@ -130,6 +131,10 @@ class Simulator {
   }
 
   showVerdict() {
+    if (!this.result.count) {
+      byId("verdict").textContent = "";
+      return;
+    }
     const ratio = this.parquet.bytes / Math.max(1, this.mosaic.bytes);
     const times = (value) => (value >= 9.95 ? countText(value) : value.toFixed(1));
     const verdict = byId("verdict");

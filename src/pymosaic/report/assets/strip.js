@@ -5,7 +5,8 @@ const SCHEMA = 1;
 const INDEX = 2;
 const FOOTER = 3;
 const UNKNOWN = 4;
-const PART_COLOURS = ["bucket", "schema", "index", "footer", "unknown"];
+const ANNEX = 5;
+const PART_COLOURS = ["bucket", "schema", "index", "footer", "unknown", "annex"];
 
 // Parts of the file by rising offset: `offsets`, `lengths`, `kinds` and the bucket's cell.
 function fileParts(picture) {
@@ -29,6 +30,7 @@ function fileParts(picture) {
     parts.cells.push(cell);
   };
   for (const cell of cells) add(picture.bucketOffset[cell], picture.bucketSize[cell], BUCKET, cell);
+  if (file.annexSize) add(file.annexOffset, file.annexSize, ANNEX, -1);
   add(file.schemaOffset, file.indexOffset - file.schemaOffset, SCHEMA, -1);
   add(file.indexOffset, file.size - file.footerSize - file.indexOffset, INDEX, -1);
   add(file.size - file.footerSize, file.footerSize, FOOTER, -1);
@@ -142,7 +144,7 @@ class Strip {
   describe(index) {
     const { picture, parts } = this;
     const cell = parts.cells[index];
-    const names = ["", "schema block: names and types", "row group index", "footer", picture.restName];
+    const names = ["", "schema block: names and types", "row group index", "footer", picture.restName, "annex: checksums of schema block, index and footer"];
     let title = names[parts.kinds[index]];
     if (parts.kinds[index] === BUCKET) {
       const s = Math.floor(cell / picture.buckets);

@@ -5,7 +5,7 @@ const ROWS_BEYOND = 6;
 
 // `key` sorts, `text` shows, `bar` is a share drawn behind the text.
 const TABLE_COLUMNS = [
-  { id: "name", title: "Column", key: (picture, p) => p, text: (picture, p) => visible(shortened(picture.names[p], 500)) },
+  { id: "name", title: "Column", key: (picture, p) => p, text: (picture, p) => visible(shortened(picture.shortName(p), 500)), hover: (picture, p) => visible(shortened(picture.names[p], 500)) },
   { id: "type", title: "Type", key: (picture, p) => picture.typeName(p), text: (picture, p) => visible(picture.typeName(p)) },
   { id: "encoding", title: "Encoding", key: (picture, p) => picture.encodingText(p), text: (picture, p) => picture.encodingText(p) },
   { id: "bucket", title: "Bucket", number: true, key: (picture, p) => p, text: (picture, p) => countText(picture.bucketOf(p)) },
@@ -191,7 +191,7 @@ class ColumnTable {
       const text = field.text(picture, p);
       const cell = cells[index];
       if (cell.textContent !== text) cell.textContent = text;
-      cell.title = field.number ? "" : shortened(text, 400);
+      cell.title = field.hover ? field.hover(picture, p) : field.number ? "" : shortened(text, 400);
       if (field.bar) cell.style.setProperty("--share", `${Math.min(1, field.bar(picture, p)) * 100}%`);
     });
     const code = picture.shown.length ? picture.encoding[p] & 3 : 0;

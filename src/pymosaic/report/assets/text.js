@@ -1,7 +1,7 @@
 // Texts: numbers as people read them, names as they are, whatever they hold.
 
 const wholeNumber = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
-const UNITS = ["B", "kB", "MB", "GB", "TB", "PB"];
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
 function countText(value) {
   return wholeNumber.format(value);
@@ -9,8 +9,8 @@ function countText(value) {
 
 function bytesText(value) {
   let unit = 0;
-  while (value >= 999.5 && unit < UNITS.length - 1) {
-    value /= 1000;
+  while (value >= 1023.5 && unit < UNITS.length - 1) {
+    value /= 1024;
     unit += 1;
   }
   const digits = unit === 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
@@ -38,6 +38,46 @@ function visible(text) {
 function shortened(text, length) {
   const characters = Array.from(text.slice(0, 2 * length + 2));
   return characters.length > length ? `${characters.slice(0, length).join("")}…` : text;
+}
+
+const SEPARATORS = /[_\-./:| ]/u;
+
+// What all names start and end with, as whole words: told once, so that what differs is seen.
+function commonAffixes(names) {
+  if (names.length < 2) return { prefix: "", suffix: "" };
+  let first = names[0];
+  let last = names[0];
+  let shortest = names[0].length;
+  let suffix = names[0];
+  for (const name of names) {
+    if (name < first) first = name;
+    if (name > last) last = name;
+    shortest = Math.min(shortest, name.length);
+    let shared = 0;
+    while (shared < suffix.length && shared < name.length && suffix.at(-1 - shared) === name.at(-1 - shared)) shared += 1;
+    suffix = suffix.slice(suffix.length - shared);
+  }
+  let end = 0;
+  while (end < first.length && first[end] === last[end]) end += 1;
+  while (end > 0 && !SEPARATORS.test(first[end - 1])) end -= 1;
+  const start = suffix.search(SEPARATORS);
+  suffix = start < 0 ? "" : suffix.slice(start);
+  if (end >= shortest) end = 0;
+  if (end + suffix.length >= shortest) suffix = "";
+  return { prefix: end >= 3 ? first.slice(0, end) : "", suffix: suffix.length >= 3 ? suffix : "" };
+}
+
+// The part of a name that differs, with … for what is left out.
+function withoutAffixes(name, { prefix, suffix }) {
+  const middle = name.slice(prefix.length, name.length - suffix.length);
+  return `${prefix ? "…" : ""}${middle}${suffix ? "…" : ""}`;
+}
+
+function affixesText({ prefix, suffix }) {
+  const parts = [];
+  if (prefix) parts.push(`start with ${visible(prefix)}`);
+  if (suffix) parts.push(`end with ${visible(suffix)}`);
+  return parts.length ? `All names ${parts.join(" and ")}.` : "";
 }
 
 function element(tag, className, text) {

@@ -1,0 +1,49 @@
+"""``pymosaic browse``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pymosaic.cli.options import plain
+
+__all__ = ["EXAMPLES", "USAGE", "command"]
+
+USAGE = "FILE [OTHER]"
+EXAMPLES = [
+    "pymosaic browse data.mosaic",
+    "pymosaic browse table/ --no-open",
+    "pymosaic browse old.mosaic new.mosaic",
+]
+
+
+@plain
+def command(
+    file: Annotated[str, typer.Argument(metavar="FILE", hidden=True)],
+    other: Annotated[str | None, typer.Argument(metavar="OTHER", hidden=True)] = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 for any that is free.")
+    ] = 0,
+    no_open: Annotated[
+        bool, typer.Option("--no-open", help="Only print the address; do not open a browser.")
+    ] = False,
+) -> None:
+    """Look at the rows of a file or dataset in the browser.
+
+    Scroll, search columns, filter rows, count values; with OTHER, see which values differ. The page
+    is served on this machine only, to who knows its address. Ctrl-C ends it.
+    """
+    from pymosaic.cli.notices import tell
+    from pymosaic.report.browse import BrowseServer
+
+    server = BrowseServer([file] if other is None else [file, other], port)
+    try:
+        tell(f"serving {server.url} (Ctrl-C to stop)")
+        if not no_open:
+            import webbrowser
+
+            webbrowser.open(server.url)
+        server.serve()
+    finally:
+        server.close()
