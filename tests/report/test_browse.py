@@ -74,9 +74,9 @@ class TestWhoMayAsk:
     def test_only_this_machine_is_listened_to(self, server):
         assert server._server.server_address[0] == "127.0.0.1"
 
-    @pytest.mark.parametrize("token", ["", "x", "é", "../etc"])
+    @pytest.mark.parametrize("token", ["", "x", "../etc"])
     def test_without_the_token_there_is_nothing(self, server, token):
-        assert get(server, "columns", token=token.encode().decode("latin-1"))[0] == 404
+        assert get(server, "columns", token=token)[0] == 404
 
     @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "localhost:1"])
     def test_pages_of_other_sites_get_nothing(self, server, host):

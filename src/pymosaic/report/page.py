@@ -8,8 +8,10 @@ own script and style sheet, and no network access.
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import html
+import json
 import os
 import re
 from importlib.resources import files
@@ -21,6 +23,7 @@ from pymosaic.file.reader import MosaicFile
 from pymosaic.io import SourceLike, open_sink
 from pymosaic.keywords import checked_keywords
 from pymosaic.report.contents import collect
+from pymosaic.report.dataset_contents import collect_dataset
 from pymosaic.report.payload import pack
 
 __all__ = ["DEFAULT_SAMPLES", "browse_page", "write_report"]
@@ -43,6 +46,8 @@ _SCRIPTS = (
     "main.js",
 )
 _STYLES = ("page.css",)
+_DATASET_SCRIPTS = ("text.js", "projection.js", "dataset.js")
+_DATASET_STYLES = ("dataset.css",)
 _BROWSE_SCRIPTS = ("text.js", "browse_grid.js", "browse.js")
 _BROWSE_STYLES = ("browse.css",)
 
@@ -56,16 +61,18 @@ def write_report(
     samples: int = DEFAULT_SAMPLES,
     title: str | None = None,
 ) -> str:
-    """Write a page that shows the structure of a file.
+    """Write a page that shows the structure of a file or dataset.
 
     The page is one HTML file that works offline: a map of row groups, buckets and columns sized by
     bytes, the layout of the file to scale, a table of all columns, and a simulator that shows which
-    bytes a projection reads.
+    bytes a projection reads. The page of a directory shows its files by groups of columns, sizes,
+    rows, ages, columns that differ, and the bytes that a projection reads of each file.
 
     Parameters
     ----------
     source : str, path-like, bytes-like or binary file object
-        The Mosaic file: a path, a URI, the bytes of a file, or an open file (which stays open).
+        The Mosaic file: a path, a URI, the bytes of a file, or an open file (which stays open). Or
+        the path of a local directory with a dataset.
     out : str or path-like
         Path or URI of the page. An existing file is replaced once the page is complete.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
@@ -95,9 +102,21 @@ def write_report(
         raise InvalidOptionError(f"samples must be from 0 to {_MAX_SAMPLES}, got {samples}")
     if title is not None and not isinstance(title, str):
         raise InvalidOptionError(f"title must be a str, got {title!r}")
-    with MosaicFile(source, filesystem=filesystem) as file:
-        document, arrays = collect(file, int(samples), title)
-    page = _page(document["title"], pack(document, arrays))
+    if filesystem is None and isinstance(source, str | os.PathLike) and os.path.isdir(source):
+        document = collect_dataset(os.fspath(source), title)
+        text = json.dumps(document, ensure_ascii=True, separators=(",", ":"))
+        page = _page(
+            document["title"],
+            gzip.compress(text.encode(), 6, mtime=0),
+            "dataset.html",
+            _DATASET_SCRIPTS,
+            _DATASET_STYLES,
+        )
+    else:
+        with MosaicFile(source, filesystem=filesystem) as file:
+            document, arrays = collect(file, int(samples), title)
+        payload = pack(document, arrays)
+        page = _page(document["title"], payload, "page.html", _SCRIPTS, _STYLES)
     sink = open_sink(out)
     try:
         sink.write(page)
@@ -108,11 +127,17 @@ def write_report(
     return os.fspath(out)
 
 
-def _page(title: str, payload: bytes) -> bytes:
+def _page(
+    title: str,
+    payload: bytes,
+    template_name: str,
+    scripts: tuple[str, ...],
+    styles: tuple[str, ...],
+) -> bytes:
     """The whole page: the template with its parts filled in."""
     assets = files("pymosaic.report") / "assets"
-    script = '"use strict";\n(() => {\n' + _joined(assets, _SCRIPTS) + "})();\n"
-    style = _joined(assets, _STYLES)
+    script = '"use strict";\n(() => {\n' + _joined(assets, scripts) + "})();\n"
+    style = _joined(assets, styles)
     policy = (
         f"default-src 'none'; img-src data:; script-src '{_digest(script)}'; "
         f"style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'"
@@ -125,7 +150,7 @@ def _page(title: str, payload: bytes) -> bytes:
         "payload": base64.b64encode(payload),
         "script": script.encode(),
     }
-    template = (assets / "page.html").read_bytes()
+    template = (assets / template_name).read_bytes()
     # In one pass, so that the content of a part is never taken for the name of another.
     return re.sub(rb"\{\{(\w+)\}\}", lambda place: parts[place[1].decode()], template)
 

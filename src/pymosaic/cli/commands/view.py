@@ -11,9 +11,10 @@ from pymosaic.cli.output import Output
 
 __all__ = ["EXAMPLES", "USAGE", "command"]
 
-USAGE = "FILE"
+USAGE = "FILE|DIRECTORY"
 EXAMPLES = [
     "pymosaic view data.mosaic --open",
+    "pymosaic view table/ -o table.html",
     "pymosaic view data.mosaic -o report.html --samples 0",
 ]
 
@@ -41,7 +42,8 @@ def command(
     """Draw a picture of a file: a page for the browser.
 
     The page works offline. It shows row groups, buckets and columns by size, the file layout, all
-    columns, and what a query of some columns would read.
+    columns, and what a query of some columns would read. The page of a dataset shows its files by
+    groups of columns.
     """
     import os
 

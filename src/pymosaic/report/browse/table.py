@@ -40,6 +40,8 @@ class BrowsedTable:
         self.schema = self.dataset.schema
         self.names: list[str] = list(self.schema.names)
         self.num_rows: int = self.dataset.count_rows()
+        # One for each row group. Any scan reads them, so that all questions count rows alike.
+        self._pieces = self.dataset.scan().plan(max_piece_bytes=1).pieces
         self._lock = threading.Lock()
         self._parts: OrderedDict[Any, pa.Table] = OrderedDict()
         self._counts: OrderedDict[str, list[int]] = OrderedDict()
@@ -85,18 +87,14 @@ class BrowsedTable:
             if where in self._counts:
                 self._counts.move_to_end(where)
                 return self._counts[where]
-        filters = parse_filter(where) if where else None
-        scan = self.dataset.scan([], filters)
-        pieces = scan.plan(max_piece_bytes=1).pieces
+        if not where:
+            return [piece.num_rows for piece in self._pieces]
+        task = self.dataset.scan([], parse_filter(where)).task()
         counts = []
-        task = scan.task()
-        for piece in pieces:
+        for piece in self._pieces:
             if cancelled():
                 raise Cancelled
-            if filters is None:
-                counts.append(piece.num_rows)
-            else:
-                counts.append(sum(batch.num_rows for batch in task.read([piece])))
+            counts.append(sum(batch.num_rows for batch in task.read([piece])))
         with self._lock:
             self._counts[where] = counts
             while len(self._counts) > _KEPT_FILTERS:
@@ -115,8 +113,8 @@ class BrowsedTable:
         if cancelled():
             raise Cancelled
         scan = self.dataset.scan(names, parse_filter(where) if where else None)
-        piece = scan.plan(max_piece_bytes=1).pieces[number]
-        part = pa.Table.from_batches(list(scan.task().read([piece])), scan.schema)
+        batches = list(scan.task().read([self._pieces[number]]))
+        part = pa.Table.from_batches(batches, scan.schema)
         with self._lock:
             self._parts[key] = part
             while self._parts and (
@@ -136,7 +134,7 @@ class BrowsedTable:
         chunks: list[pa.Array] = []
         rows = 0
         task = scan.task()
-        for piece in scan.plan(max_piece_bytes=1).pieces:
+        for piece in self._pieces:
             if cancelled():
                 raise Cancelled
             for batch in task.read([piece]):
