@@ -24,6 +24,7 @@ def kinds(tmp_path_factory, files):
     wide = {f"温度_{n}": ["値" * 30, None] for n in range(30)}
     pymosaic.write_table(pa.table(wide), directory / "wide-characters.mosaic")
     pymosaic.write_table(pa.table({"a": pa.array([], pa.int64())}), directory / "empty.mosaic")
+    (directory / "parts").mkdir()
     for part in range(50):
         table = pa.table({"id": [part], f"only_in_{part % 7}": [part * 0.5]})
         pymosaic.write_table(table, directory / "parts" / f"part-{part:02}.mosaic")

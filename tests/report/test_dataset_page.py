@@ -17,6 +17,7 @@ FILES = 50
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Fifty files: some lack a column, one has it in another type, one is damaged."""
     base: Path = tmp_path_factory.mktemp("dataset") / "parts"
+    base.mkdir()
     for part in range(FILES):
         columns: dict[str, object] = {f"cell_{n}_voltage": [n * 0.5, part] for n in range(20)}
         columns["id"] = [part, part + 1]
