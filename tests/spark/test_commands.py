@@ -86,6 +86,17 @@ def test_columns_are_added_before_those_of_partitions(spark, table):
     assert (1, None, None, 1) in spark.table(table).collect()
 
 
+def test_columns_are_not_added_at_other_places(spark, table):
+    with pytest.raises(AnalysisException, match="leave out FIRST and AFTER"):
+        spark.sql(f"ALTER TABLE {table} ADD COLUMN b STRING FIRST")
+
+
+def test_comments_of_columns_are_kept_by_tables(spark, table):
+    frame = spark.range(2).withMetadata("id", {"comment": "the number", "unit": "m"})
+    frame.write.format("mosaic").saveAsTable("copied")
+    assert spark.table("copied").schema["id"].metadata["comment"] == "the number"
+
+
 @pytest.mark.parametrize(
     "change",
     ["RENAME COLUMN id TO other", "DROP COLUMN id", "ALTER COLUMN id TYPE STRING"],

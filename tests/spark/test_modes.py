@@ -3,6 +3,8 @@
 import pytest
 from pyspark.errors import AnalysisException
 
+import pymosaic
+
 
 @pytest.fixture
 def base(tmp_path):
@@ -71,4 +73,43 @@ def test_mistakes_are_told_in_one_line(
 def test_types_that_cannot_be_stored_are_told_in_one_line(spark, base):
     frame = spark.sql("SELECT named_struct('a', 1) AS s")
     with pytest.raises(AnalysisException, match=r"^column 's' of type struct.*select\('s\.\*'\)$"):
+        frame.write.format("mosaic").save(base)
+
+
+@pytest.mark.parametrize("by", ["option", "conf"])
+def test_max_records_per_file(spark, frame, base, conf, tmp_path, by):
+    writer = frame.coalesce(1).write.format("mosaic")
+    if by == "conf":
+        conf("spark.sql.files.maxRecordsPerFile", 2)
+    else:
+        writer = writer.option("maxRecordsPerFile", 2)
+    writer.save(base)
+    assert len(list((tmp_path / "out").glob("*.mosaic"))) == 3
+    assert count(spark, base) == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "codec"), [("snappy", "zstd"), ("uncompressed", "none"), ("ZSTD", "zstd")]
+)
+def test_compression_in_the_names_of_spark(frame, base, tmp_path, name, codec):
+    if name == "snappy":
+        with pytest.warns(UserWarning, match="'snappy': mosaic files are compressed with zstd"):
+            frame.write.format("mosaic").option("compression", name).save(base)
+    else:
+        frame.write.format("mosaic").option("compression", name).save(base)
+    [path, *_] = (tmp_path / "out").glob("*.mosaic")
+    with pymosaic.MosaicFile(path) as file:
+        assert file.metadata.compression == codec
+
+
+def test_the_directory_of_a_partition_is_not_written_by_itself(spark, frame, base):
+    frame.write.format("mosaic").partitionBy("k").save(base)
+    with pytest.raises(AnalysisException, match=r'"dynamic"\)\.partitionBy\("k"\)\.save\('):
+        frame.drop("k").write.format("mosaic").mode("overwrite").save(f"{base}/k=1")
+    assert count(spark, base) == 6
+
+
+def test_comments_that_files_do_not_keep_are_told(spark, base):
+    frame = spark.range(2).withMetadata("id", {"comment": "the number"})
+    with pytest.warns(UserWarning, match="metadata of 1 columns are not kept in files.*'id'"):
         frame.write.format("mosaic").save(base)

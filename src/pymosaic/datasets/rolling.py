@@ -87,6 +87,8 @@ class PartitionedWriter:
         Approximate size at which a file ends.
     max_open_files : int
         With more partitions than this, the least recently written file ends.
+    max_file_rows : int, optional
+        A file ends when it has as many rows.
     **writer_options
         As for :func:`pymosaic.write_table`.
 
@@ -116,6 +118,7 @@ class PartitionedWriter:
         directory: str = "",
         target_file_bytes: int = TARGET_FILE_BYTES,
         max_open_files: int = MAX_OPEN_FILES,
+        max_file_rows: int | None = None,
         **writer_options: Any,
     ) -> None:
         DatasetOptions(target_file_bytes=target_file_bytes, max_open_files=max_open_files)
@@ -128,6 +131,7 @@ class PartitionedWriter:
         self._row_group_bytes = WriterOptions(**writer_options).row_group_bytes
         self._target = target_file_bytes
         self._max_open = max_open_files
+        self._max_rows = max_file_rows
         self._open: OrderedDict[str, _OpenFile] = OrderedDict()
         self._written: dict[int, WrittenFile] = {}
         self._number = 0
@@ -191,6 +195,8 @@ class PartitionedWriter:
         while start < rows.num_rows:
             file = self._file(directory)
             piece = rows.slice(start, self._piece_rows(file))
+            if self._max_rows is not None:
+                piece = piece.slice(0, self._max_rows - file.rows)
             before = file.writer.buffered_bytes
             written = file.writer.written_bytes
             file.writer.write(piece)
@@ -201,7 +207,7 @@ class PartitionedWriter:
                 self._serialised_bytes += file.writer.buffered_bytes - before
             if self._ratio is None and file.writer.buffered_bytes >= self._target:
                 file.writer.end_row_group()
-            if self._estimate(file) >= _FULL * self._target:
+            if file.rows == self._max_rows or self._estimate(file) >= _FULL * self._target:
                 self._complete(directory)
             self._bound_memory()
 

@@ -72,6 +72,11 @@ def _partition_types(text: str) -> str:
     return text.lower()
 
 
+def _max_records(text: str) -> int | None:
+    return int(text) if int(text) > 0 else None
+
+
+_MAX_RECORDS = TextForm("a number of rows", "N", _max_records)
 _PATHS = TextForm("a JSON list of paths", "JSON", lambda text: tuple(map(str, json.loads(text))))
 _FILTERS = TextForm('JSON, such as [["age", ">", 50]]', "JSON", json.loads)
 _OVERWRITE_MODE = TextForm("static or dynamic", "NAME", _overwrite_mode)
@@ -112,6 +117,10 @@ _OF_OTHERS = (
     " ignorenullfields inputbuffersize charstoescapequoteescaping"
     " "
 )
+# Codecs of Spark's other sources.
+_OTHER_CODECS = frozenset(
+    ("snappy", "gzip", "deflate", "lzo", "lz4", "lz4_raw", "lz4raw", "brotli", "bzip2", "xz")
+)
 # Settings of the session, and the options that they are defaults of.
 _SESSION_DEFAULTS = {
     "spark.sql.files.ignoreCorruptFiles": "ignore_corrupt_files",
@@ -126,6 +135,7 @@ _OF_WRITERS = options_of(DatasetOptions) | options_of(WriterOptions)
 _WRITE: dict[str, tuple[str, TextForm]] = {
     "partitionBy": ("partition_by", NAMES),
     "partitionOverwriteMode": ("partition_overwrite_mode", _OVERWRITE_MODE),
+    "maxRecordsPerFile": ("max_records_per_file", _MAX_RECORDS),
     **{item.camel_case: (item.name, item.form) for item in _OF_WRITERS.values()},
 }
 _STORAGE = "storage."
@@ -179,6 +189,8 @@ class SourceOptions:
         Columns that become directories.
     partition_overwrite_mode : {"static", "dynamic"}
         Whether an overwrite replaces all files, or those of the partitions that it writes to.
+    max_records_per_file : int, optional
+        The most rows that a file gets.
     writer : dict
         Options of the file writer, by their Python names.
     storage : dict
@@ -219,6 +231,7 @@ class SourceOptions:
     state: str | None = None
     partition_by: tuple[str, ...] | None = None
     partition_overwrite_mode: str = "static"
+    max_records_per_file: int | None = None
     writer: dict[str, Any] = field(default_factory=dict)
     storage: dict[str, str] = field(default_factory=dict)
     pushed: dict[str, Any] = field(default_factory=dict)
@@ -259,7 +272,7 @@ class SourceOptions:
                 found["storage"][lowered.removeprefix(_STORAGE)] = text
             elif lowered in _BY_LOWER_CASE:
                 name, target, form = _BY_LOWER_CASE[lowered]
-                value = form.read(name, text)
+                value = form.read(name, _codec(text) if name == "compression" else text)
                 (found["writer"] if target in _OF_WRITERS else found)[target] = value
             elif f" {lowered} " in _OF_OTHERS:
                 warnings.warn(f"the mosaic source ignores the option {key!r}", stacklevel=2)
@@ -327,6 +340,15 @@ def _own(options: dict[str, tuple[str, str]]) -> Iterable[tuple[str, tuple[str, 
         for key, value in options.items()
         if f"{prefix}{key}" in options or key == "path" or key.startswith("_")
     ]
+
+
+def _codec(text: str) -> str:
+    """A codec by Spark's name; files have zstd or none."""
+    name = text.lower()
+    if name in _OTHER_CODECS:
+        warnings.warn(f"compression {text!r}: mosaic files are compressed with zstd", stacklevel=2)
+        return "zstd"
+    return "none" if name == "uncompressed" else text
 
 
 def _unknown(key: str) -> InvalidOptionError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -75,7 +76,10 @@ class DatasetWriter(DataSourceArrowWriter):
     def __init__(self, options: SourceOptions, schema: StructType, overwrite: bool) -> None:
         check_storable(schema, keeps_collations=options.is_table)
         check_distinct(schema.names, options.case_sensitive)
+        if not options.is_table:
+            _warn_of_metadata(schema)
         [base], filesystem = locate([options.target], options.storage)
+        _check_whole(base)
         storage = open_directory(base, filesystem)
         existing = _existing_partitions(storage)
         mode = options.mode or ("overwrite" if overwrite else "append")
@@ -103,6 +107,7 @@ class DatasetWriter(DataSourceArrowWriter):
             keys = check_appendable(storage, self._schema, existing)
         self._partition_by = keys or ()
         self._options = options.writer
+        self._max_rows = options.max_records_per_file
         of_files = dict(options.writer)
         of_dataset = {key: of_files.pop(key) for key in DATASET_OPTIONS if key in of_files}
         DatasetOptions(**of_dataset)
@@ -175,7 +180,12 @@ class DatasetWriter(DataSourceArrowWriter):
 
     def _open(self, job: WriteJob, task: str) -> PartitionedWriter:
         return PartitionedWriter(
-            job, task, self._schema, partition_by=self._partition_by, **self._options
+            job,
+            task,
+            self._schema,
+            partition_by=self._partition_by,
+            max_file_rows=self._max_rows,
+            **self._options,
         )
 
     def _write_empty(self, job: WriteJob) -> list[StagedFile]:
@@ -191,6 +201,33 @@ class DatasetWriter(DataSourceArrowWriter):
         writer = PartitionedWriter(job, "empty", schema, directory=directory, **self._options)
         writer.write(pa.RecordBatch.from_pylist([], schema))
         return [file.staged for file in writer.close()]
+
+
+def _check_whole(base: str) -> None:
+    """A dataset is written through its own directory, whose records tell which files count."""
+    above, _, last = base.rstrip("/").rpartition("/")
+    key, equals, _ = last.partition("=")
+    if equals and key:
+        raise InvalidOptionError(
+            f"{last} looks like a partition of {above}: to replace it, use "
+            f'df.write.mode("overwrite").option("partitionOverwriteMode", "dynamic")'
+            f'.partitionBy("{key}").save("{above}"), to add to it mode("append")'
+        )
+
+
+def _warn_of_metadata(schema: StructType) -> None:
+    # Spark marks columns of its own by names that start with two underscores.
+    names = [
+        field.name
+        for field in schema.fields
+        if field.metadata and any(not key.startswith("__") for key in field.metadata)
+    ]
+    if names:
+        warnings.warn(
+            f"comments and metadata of {len(names)} columns are not kept in files (such as "
+            f"{names[0]!r}); a table of the catalog keeps them",
+            stacklevel=2,
+        )
 
 
 def _existing_partitions(storage: Directory) -> tuple[str, ...] | None:

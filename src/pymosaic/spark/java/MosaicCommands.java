@@ -96,7 +96,6 @@ public class MosaicCommands {
   private static LogicalPlan withPlaces(TreeNode command, MosaicTable table) {
     String[] names = table.schema().fieldNames();
     int last = names.length - table.keys().length - 1;
-    if (table.keys().length == 0 || last < 0) return null;
     Object[] fields = Values.fieldsOf(command);
     List columns = Values.javaList((scala.collection.Iterable) fields[1]);
     List placed = new ArrayList();
@@ -109,6 +108,9 @@ public class MosaicCommands {
         parts[5] = scala.Option.apply(
             new ResolvedFieldPosition(TableChange.ColumnPosition.after(before)));
         changed = true;
+      } else if (!isAfter(parts[5], before)) {
+        Refusal.because("ALTER TABLE ADD COLUMN puts new columns of a mosaic table behind the others: "
+            + "leave out FIRST and AFTER");
       }
       before = (String) parts[1];
       placed.add(column.makeCopy(parts));
@@ -116,6 +118,14 @@ public class MosaicCommands {
     if (!changed) return null;
     fields[1] = Values.scalaList(placed);
     return (LogicalPlan) command.makeCopy(fields);
+  }
+
+  /** Whether a place is the one that a column gets anyway; the rule has been here before. */
+  private static boolean isAfter(Object place, String before) {
+    Object position = ((scala.Option) place).get();
+    return position instanceof ResolvedFieldPosition
+        && ((ResolvedFieldPosition) position).position()
+            .equals(TableChange.ColumnPosition.after(before));
   }
 
   /** Partitions are found by their files at every query: there is nothing to repair. */

@@ -40,6 +40,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * Plain old Java and raw types: Janino compiles it on the driver.
  */
 public class MosaicWrites {
+  static final String MAX_RECORDS = "spark.sql.files.maxRecordsPerFile";
   static final String OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode";
   // What Python evaluates exactly as Spark does, on values of a partition.
   private static final Set EXACT = new HashSet(Arrays.asList(new String[] {
@@ -53,6 +54,9 @@ public class MosaicWrites {
     all.put("_casesensitive", String.valueOf(conf.caseSensitiveAnalysis()));
     if (overwrite && !all.containsKey("partitionoverwritemode")) {
       all.put("partitionoverwritemode", conf.getConfString(OVERWRITE_MODE, "static"));
+    }
+    if (!all.containsKey("maxrecordsperfile")) {
+      all.put("maxrecordsperfile", conf.getConfString(MAX_RECORDS, "0"));
     }
     MosaicProvider.source();
     data.write().format(MosaicSource.NAME)
