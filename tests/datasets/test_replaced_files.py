@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,31 @@ class TestLocalFiles:
         replace(path)
         with pytest.raises(pymosaic.DatasetError, match=r"a\.mosaic has changed since"):
             list(scan.task().read(pieces, heads=held._heads))
+
+
+@pytest.mark.parametrize("replace", [replace_by_rename, overwrite_in_place])
+def test_a_task_elsewhere_notices_that_a_file_was_replaced(
+    replace: Callable[[Path], None], tmp_path: Path
+) -> None:
+    """It has the plan alone: no heads that it could compare."""
+    write(OLD, tmp_path / "a.mosaic")
+    scan = pymosaic.dataset(tmp_path).scan()
+    task, pieces = pickle.loads(pickle.dumps((scan.task(), scan.plan().pieces)))
+    assert sum(batch.num_rows for batch in task.read(pieces)) == 100
+    replace(tmp_path / "a.mosaic")
+    with pytest.raises(pymosaic.DatasetError, match=r"a\.mosaic has changed since"):
+        list(task.read(pieces))
+
+
+def test_so_does_one_that_reads_another_file_system(memory_filesystem: Any) -> None:
+    options: dict[str, Any] = {"filesystem": memory_filesystem, "compression": "none"}
+    pymosaic.write_table(OLD, "/elsewhere/a.mosaic", **options)
+    scan = pymosaic.dataset("/elsewhere", filesystem=memory_filesystem).scan()
+    pieces = scan.plan().pieces
+    assert sum(batch.num_rows for batch in scan.task().read(pieces)) == 100
+    pymosaic.write_table(NEW, "/elsewhere/a.mosaic", **options)
+    with pytest.raises(pymosaic.DatasetError, match=r"a\.mosaic has changed since"):
+        list(scan.task().read(pieces))
 
 
 def test_counts_are_of_the_file_as_it_is(tmp_path: Path) -> None:

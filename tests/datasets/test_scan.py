@@ -157,8 +157,10 @@ class TestPlans:
         assert (plan.row_groups.to_read, plan.row_groups.total) == (2, 6)
         assert (plan.buckets.to_read, plan.buckets.total) == (4, 18)
         assert (plan.bytes.to_read, plan.bytes.total) == (sum(wanted), sizes)
+        path = base / "day=2/21.mosaic"
+        found = (path.stat().st_size, path.stat().st_mtime_ns)
         assert plan.pieces == (
-            pymosaic.Piece(str(base / "day=2/21.mosaic"), (1, 2), 4, sum(wanted), (("day", 2),)),
+            pymosaic.Piece(str(path), (1, 2), 4, sum(wanted), (("day", 2),), found),
         )
         assert plan.num_rows == 4
 

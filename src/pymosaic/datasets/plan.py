@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from pymosaic.datasets.partitioning import Partition
+from pymosaic.datasets.records import job_of
 from pymosaic.file.open_file import FileHead
 from pymosaic.format.bucket import buckets_of, is_paged, starts_of
+from pymosaic.io import time_of
 from pymosaic.kernels.catalog import Catalog
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "RowGroupPlan",
     "ScanPlan",
     "Share",
+    "found_as",
     "make_pieces",
     "plan_file",
 ]
@@ -42,6 +45,10 @@ class Piece:
         only these columns are read, counts in proportion to their number.
     partition : tuple of (str, value)
         Values of the partition columns.
+    found : (int, time), optional
+        Size of the file and when it was changed, as far as known, when the plan was made. Only for
+        files that were not written by :func:`pymosaic.write_dataset`, whose names are never used
+        again: it is an error to read another file of the same name.
     """
 
     path: str
@@ -49,6 +56,7 @@ class Piece:
     num_rows: int
     num_bytes: int
     partition: Partition = ()
+    found: tuple[int, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +117,7 @@ class FilePlan:
     path: str
     partition: Partition
     row_groups: tuple[RowGroupPlan, ...]
+    found: tuple[int, object] | None = None
 
     @property
     def num_rows(self) -> int:
@@ -123,7 +132,7 @@ class FilePlan:
                 break
             kept.append(item)
             limit -= item.num_rows
-        return FilePlan(self.path, self.partition, tuple(kept))
+        return replace(self, row_groups=tuple(kept))
 
 
 class BucketShares:
@@ -169,7 +178,12 @@ def plan_file(
             continue
         num_buckets, num_bytes = shares.measure(head, row_group)
         row_groups.append(RowGroupPlan(row_group, num_rows, num_bytes, num_buckets))
-    return FilePlan(path, partition, tuple(row_groups))
+    return FilePlan(path, partition, tuple(row_groups), found_as(head, path))
+
+
+def found_as(head: FileHead, path: str) -> tuple[int, object] | None:
+    """What a piece says of a file that might be replaced before it is read."""
+    return None if job_of(path) is not None else (head.size, time_of(head.version))
 
 
 def make_pieces(files: Iterable[FilePlan], max_bytes: int) -> Iterable[Piece]:
@@ -194,4 +208,5 @@ def _piece(file: FilePlan, run: list[RowGroupPlan]) -> Piece:
         sum(item.num_rows for item in run),
         sum(item.num_bytes for item in run),
         file.partition,
+        file.found,
     )

@@ -13,7 +13,15 @@ import pyarrow as pa
 from pymosaic.datasets.binding import BoundFile, ColumnBinding
 from pymosaic.datasets.discovery import DataFile
 from pymosaic.datasets.files import DatasetFiles
-from pymosaic.datasets.plan import FilePlan, Piece, ScanPlan, Share, make_pieces, plan_file
+from pymosaic.datasets.plan import (
+    FilePlan,
+    Piece,
+    ScanPlan,
+    Share,
+    found_as,
+    make_pieces,
+    plan_file,
+)
 from pymosaic.datasets.scan_task import ScanTask
 from pymosaic.datasets.summary import ScanSummary, summarize
 from pymosaic.errors import InvalidOptionError
@@ -227,7 +235,10 @@ class Scan:
                     undecided.append((row_group, num_rows))
             if undecided:
                 row_groups, rows = zip(*undecided, strict=True)
-                open_questions.append(Piece(file.path, row_groups, sum(rows), 0, file.partition))
+                found = found_as(head, file.path)
+                open_questions.append(
+                    Piece(file.path, row_groups, sum(rows), 0, file.partition, found)
+                )
         if open_questions:
             task = replace(self._task, schema=pa.schema([]))
             batches = task.read(open_questions, heads=self._files.heads)

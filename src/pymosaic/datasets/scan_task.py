@@ -20,7 +20,7 @@ from pymosaic.errors import DatasetError, LimitExceededError, located
 from pymosaic.file.open_file import OpenFile, read_head
 from pymosaic.file.row_group_reader import RowGroupReader
 from pymosaic.filters.row_filter import Filter
-from pymosaic.io import Source, open_source
+from pymosaic.io import Source, open_source, resolve_location, status_of, time_of
 from pymosaic.kernels.arrow_export import MemoryBudget
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
@@ -153,13 +153,24 @@ class _File:
         self._source = source
         if head is None:
             head = read_head(source, task.limits)
-        if (
-            not head.is_of(source.size, source.version)
-            or self.piece.row_groups[-1] >= head.index.num_row_groups
-        ):
+            is_same = self._is_as_planned(source)
+        else:
+            is_same = head.is_of(source.size, source.version)
+        if not is_same or self.piece.row_groups[-1] >= head.index.num_row_groups:
             raise DatasetError(f"{path} has changed since the scan was planned: plan it again")
         bound = self._reading.binding.bind(head, self.piece.partition, path)
         return head.open(source, task.limits), bound
+
+    def _is_as_planned(self, source: Source) -> bool:
+        """Whether a file, opened elsewhere than it was planned, is the same as far as known."""
+        if self.piece.found is None:
+            return True
+        size, modified = self.piece.found
+        version = source.version
+        if version is None and modified is not None:
+            status = status_of(resolve_location(self.piece.path, self._reading.task.filesystem))
+            version = None if status is None else status.version
+        return source.size == size and (None in (modified, version) or time_of(version) == modified)
 
     def finish_row_group(self) -> None:
         """Close the file if this was the last row group."""

@@ -21,6 +21,7 @@ Each kind of file system has a module with everything specific to it (:mod:`~pym
 """
 
 from pymosaic.io.directory import Directory, Entry
+from pymosaic.io.kind import time_of
 from pymosaic.io.location import Location
 from pymosaic.io.opening import (
     SinkLike,
@@ -49,4 +50,5 @@ __all__ = [
     "open_stream",
     "resolve_location",
     "status_of",
+    "time_of",
 ]

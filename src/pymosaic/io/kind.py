@@ -13,7 +13,7 @@ from pymosaic.io.location import Location
 from pymosaic.io.sink import Sink
 from pymosaic.io.source import Source
 
-__all__ = ["FileSystemKind", "Place", "Status"]
+__all__ = ["FileSystemKind", "Place", "Status", "time_of"]
 
 Place: TypeAlias = tuple[str, Any]
 """A path and its file system; None means the local file system."""
@@ -29,6 +29,18 @@ class Status:
     is_file: bool
     size: int
     version: object = None
+
+
+def time_of(version: object) -> object:
+    """The part of a version that is the same on every machine: when the file was changed.
+
+    Examples
+    --------
+    >>> time_of((1_700_000_000_000_000_000, 42)), time_of(1_700_000_000.5), time_of(None)
+    (1700000000000000000, 1700000000.5, None)
+    """
+    # A local version is a time and the number of an inode, which may differ between mounts.
+    return version[0] if isinstance(version, tuple) else version
 
 
 class FileSystemKind(abc.ABC):
