@@ -72,8 +72,11 @@ def test_an_append_of_known_columns_looks_at_no_other_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = pa.table({"k": [1], "n": [2], "x": ["a"]})
+    monkeypatch.setattr("pymosaic.datasets.maintenance.RECORDS_PER_CHECKPOINT", 1)
     for _ in range(3):
         pymosaic.write_dataset(table, tmp_path, partition_by="k", mode="append")
+    monkeypatch.undo()
+    assert list(tmp_path.glob("_mosaic/checkpoint-*"))
     listed: list[str] = []
     list_files = _LocalDirectory.list_files
 
@@ -81,9 +84,19 @@ def test_an_append_of_known_columns_looks_at_no_other_file(
         listed.append(directory)
         return list_files(self, directory, *given, **options)
 
+    read: list[str] = []
+    read_one = _LocalDirectory.read
+
+    def reading(self: Any, path: str) -> bytes:
+        read.append(path)
+        return read_one(self, path)
+
     monkeypatch.setattr(_LocalDirectory, "list_files", listing)
+    monkeypatch.setattr(_LocalDirectory, "read", reading)
     pymosaic.write_dataset(table.select(["k", "n"]), tmp_path, mode="append")
     assert set(listed) == {"_mosaic"}
+    assert all(path.endswith(".committed.json") for path in read)
+    assert len(read) <= 2, "however many records and checkpoints there are"
     with pytest.raises(pymosaic.DatasetError, match="'n' is int64"):
         pymosaic.write_dataset(
             table.set_column(1, "n", pa.array(["text"])), tmp_path, mode="append"

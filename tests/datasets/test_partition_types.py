@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
+from pymosaic.datasets.commit import StagedFile, WriteJob
 from pymosaic.datasets.partition_types import parse_type, type_texts
 from tests.datasets.building import write_files
 
@@ -124,3 +125,21 @@ def test_a_type_that_is_not_known_is_ignored(text: str) -> None:
 def test_types_that_columns_cannot_have_are_not_kept() -> None:
     schema = pa.schema({"a": pa.uint64(), "b": pa.int8(), "c": pa.duration("s")})
     assert type_texts(schema, ["a", "b", "c"]) == {"b": "int8"}
+
+
+def test_types_of_jobs_that_did_not_know_of_each_other_are_united(tmp_path: Path) -> None:
+    def start(name: str, value: int) -> tuple[WriteJob, StagedFile]:
+        job = WriteJob.start(tmp_path, partition_types={"k": name})
+        file = job.file(f"k={value}", 0, 0)
+        pymosaic.write_table(pa.table({"n": [1]}), file.write_path)
+        return job, file
+
+    wide, narrow = start("int64", 1 << 40), start("int32", 7)
+    for job, file in (wide, narrow):
+        job.commit([file])
+    found = pymosaic.dataset(tmp_path).to_table()["k"]
+    assert found.type == pa.int64()
+    assert found.to_pylist() == [1 << 40, 7]
+    replaced = pa.table({"k": pa.array([5], pa.int32()), "n": [1]})
+    pymosaic.write_dataset(replaced, tmp_path, partition_by="k", mode="overwrite")
+    assert pymosaic.dataset(tmp_path).to_table()["k"].type == pa.int32()

@@ -2,13 +2,15 @@
 
 The columns of a dataset are those of all its files, and finding them requires reading the end of
 every file. Usually that is not needed: if one file has every column of the new data, with the same
-types, the dataset stays readable. The file that was committed last is checked first, which can be
-found from its record alone, however many files there are; then the newest files, and only then all.
+types, the dataset stays readable. The file that was committed last is checked first, then the
+newest files, and only then all. Keys, and their types, are also found from the newest records: what
+an append costs does not depend on how many there were before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 
@@ -17,6 +19,7 @@ import pyarrow as pa
 
 from pymosaic.datasets.discovery import DataFile
 from pymosaic.datasets.head_store import HeadStore
+from pymosaic.datasets.log import read_log
 from pymosaic.datasets.partitioning import split_partition
 from pymosaic.datasets.records import RECORDS_DIRECTORY, JobRecord, list_records
 from pymosaic.datasets.schema_union import unite
@@ -32,9 +35,10 @@ from pymosaic.kernels.column_union import ColumnUnion
 from pymosaic.limits import Limits
 from pymosaic.suggestions import did_you_mean
 
-__all__ = ["check_appendable"]
+__all__ = ["any_file", "check_appendable", "recorded_types"]
 
 _NEWEST_FILES = 8
+_NEWEST_RECORDS = 4
 _ATTEMPTS = 5
 _NEW = "the data to append"
 _ADVICE = "cast it before appending, or omit the column"
@@ -106,22 +110,50 @@ def check_appendable(
     return keys
 
 
+def any_file(storage: Directory) -> Entry | None:
+    """A file of a dataset, preferably a new one; None if it has none.
+
+    Its directories tell the keys of the dataset. It may have been replaced just now.
+    """
+    latest = _committed_last(storage)
+    if latest is not None:
+        return latest
+    files = take_snapshot(storage).files
+    return max(files, key=lambda file: (file.modified or 0.0, file.path), default=None)
+
+
+def recorded_types(storage: Directory) -> Mapping[str, str]:
+    """The types of partition columns in the records of a dataset.
+
+    A job records the types that it knew, united with those of its own rows, so that the newest
+    records suffice. What jobs recorded at the same time is united by readers.
+    """
+    for record in _newest_records(storage):
+        if record.partition_types:
+            return record.partition_types
+    return read_log(storage).state.partition_types
+
+
+def _newest_records(storage: Directory) -> Iterator[JobRecord]:
+    """The records of the jobs that published last, newest first."""
+    newest = heapq.nlargest(_NEWEST_RECORDS, list_records(storage).sequences.values())
+    for _, name in newest:
+        path = f"{RECORDS_DIRECTORY}/{name}"
+        with suppress(FileNotFoundError):
+            yield JobRecord.parse(storage.read(path), path)
+
+
 def _committed_last(storage: Directory) -> Entry | None:
     """A file of the job that published last, if its record exists and adds files.
 
     A job that removed such a file would have published later.
     """
-    sequences = list_records(storage).sequences
-    if not sequences:
-        return None
-    path = f"{RECORDS_DIRECTORY}/{max(sequences.values())[1]}"
-    try:
-        record = JobRecord.parse(storage.read(path), path)
-    except FileNotFoundError:
-        return None
-    if not record.adds or record.adds[-1].size is None:
-        return None
-    return Entry(record.adds[-1].path, record.adds[-1].size, None)
+    for record in _newest_records(storage):
+        if record.adds and record.adds[-1].size is not None:
+            return Entry(record.adds[-1].path, record.adds[-1].size, None)
+        if record.removes:
+            break
+    return None
 
 
 def _keys_of_dataset(

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pymosaic.datasets.checkpoint import Checkpoint, ReplacedFile, merge_checkpoints
+from pymosaic.datasets.partition_types import parse_type
 from pymosaic.datasets.records import (
     RECORDS_DIRECTORY,
     AddedFile,
@@ -24,6 +25,7 @@ from pymosaic.datasets.records import (
     job_of,
     list_records,
 )
+from pymosaic.datasets.widening import widened
 from pymosaic.errors import CorruptFileError, MosaicError
 from pymosaic.io import Directory, Entry
 
@@ -174,6 +176,16 @@ def _read_many(storage: Directory, names: list[str]) -> list[bytes]:
         raise
 
 
+def _united(known: Mapping[str, str], new: Mapping[str, str]) -> dict[str, str]:
+    """Types of partition columns that hold the values of several jobs, which may not have met."""
+    united = {**known, **new}
+    for key in known.keys() & new.keys():
+        before, after = parse_type(known[key]), parse_type(new[key])
+        if before is not None and after is not None:
+            united[key] = str(widened(before, after) or after)
+    return united
+
+
 def _apply(base: Checkpoint, records: list[tuple[int, str, Entry, JobRecord]]) -> Checkpoint:
     """Apply the records that follow a checkpoint to it, in order."""
     if not records:
@@ -188,8 +200,15 @@ def _apply(base: Checkpoint, records: list[tuple[int, str, Entry, JobRecord]]) -
     types = dict(base.partition_types)
     transactions = dict(base.transactions)
     removed: set[str] = set()
+    num_live = len(files)
     for sequence, job, entry, record in records:
         jobs[job] = None
+        num_live -= sum(x.path in files and x.path not in removed for x in record.removes)
+        if record.partition_types:
+            # The types of a dataset that was replaced as a whole no longer matter.
+            known = types if num_live or not record.removes else {}
+            types = _united(known, record.partition_types)
+        num_live += len(record.adds)
         for index, file in enumerate(record.adds):
             files[file.path] = file
             # A file that takes the place of one of no known job comes right after all of those.
@@ -198,7 +217,6 @@ def _apply(base: Checkpoint, records: list[tuple[int, str, Entry, JobRecord]]) -
         for gone in record.removes:
             removed.add(gone.path)
             replaced[gone] = ReplacedFile(gone, entry.modified, record.keep_seconds)
-        types.update(record.partition_types)
         if record.transaction is not None:
             name, version = record.transaction
             transactions[name] = max(version, transactions.get(name, version))

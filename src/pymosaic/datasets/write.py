@@ -13,10 +13,9 @@ from typing import Any
 import pyarrow as pa
 
 from pymosaic.arrow.input import batches_of, open_data
-from pymosaic.datasets.appending import check_appendable
+from pymosaic.datasets.appending import check_appendable, recorded_types
 from pymosaic.datasets.commit import WriteJob
 from pymosaic.datasets.dataset import Dataset
-from pymosaic.datasets.log import read_log
 from pymosaic.datasets.modes import WriteMode
 from pymosaic.datasets.options import MAX_OPEN_FILES, TARGET_FILE_BYTES, DatasetOptions
 from pymosaic.datasets.partition_types import united_types
@@ -128,7 +127,7 @@ def write_dataset(
     DatasetOptions(target_file_bytes=target_file_bytes, max_open_files=max_open_files)
     file_schema(schema, keys, writer_options)
     # The keys of a replaced dataset no longer matter.
-    known = read_log(storage).state.partition_types if keeps_files and keys else {}
+    known = recorded_types(storage) if keeps_files and keys else {}
     types = united_types(storage.name, known, schema, keys)
     try:
         job = WriteJob.start(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -12,15 +13,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from pymosaic.datasets.appending import check_appendable
+from pymosaic.datasets.appending import any_file, check_appendable, recorded_types
 from pymosaic.datasets.commit import StagedFile, WriteJob
-from pymosaic.datasets.log import read_log
 from pymosaic.datasets.options import DATASET_OPTIONS, DatasetOptions
 from pymosaic.datasets.partition_types import united_types
 from pymosaic.datasets.partitioning import split_partition
 from pymosaic.datasets.replacement import ReplacedPartitions
 from pymosaic.datasets.rolling import PartitionedWriter, file_schema
-from pymosaic.datasets.snapshot import take_snapshot
 from pymosaic.datasets.splitting import partition_directory
 from pymosaic.errors import InvalidOptionError
 from pymosaic.file.reader import MosaicFile
@@ -113,7 +112,7 @@ class DatasetWriter(DataSourceArrowWriter):
         DatasetOptions(**of_dataset)
         file_schema(self._schema, self._partition_by, of_files)
         adds = mode in ("append", "overwrite_partitions") and self._partition_by
-        recorded = read_log(storage).state.partition_types if adds else {}
+        recorded = recorded_types(storage) if adds else {}
         self._job = WriteJob.start(
             storage,
             mode="error" if mode == "ignore" else mode,
@@ -232,10 +231,10 @@ def _warn_of_metadata(schema: StructType) -> None:
 
 def _existing_partitions(storage: Directory) -> tuple[str, ...] | None:
     """The columns that the dataset's directories make; None if there is no file."""
-    files = take_snapshot(storage).files
-    if not files:
+    file = any_file(storage)
+    if file is None:
         return None
-    return tuple(key for key, _ in split_partition(files[0].path.split("/")[:-1]))
+    return tuple(key for key, _ in split_partition(file.path.split("/")[:-1]))
 
 
 def _named_alike(
@@ -266,13 +265,16 @@ def _check_keys(
 
 def _known_names(storage: Directory, wanted: Sequence[str]) -> list[str]:
     """The columns of a dataset; one file tells, if it has all that are wanted."""
-    files = take_snapshot(storage).files
-    newest = max(files, key=lambda file: (file.modified or 0.0, file.path))
-    keys = [key for key, _ in split_partition(newest.path.split("/")[:-1])]
-    with MosaicFile(storage.full_path(newest.path), filesystem=storage.filesystem) as file:
-        names = [*file.schema.names, *keys]
-    if set(wanted).issubset(names):
-        return names
+    newest = any_file(storage)
+    if newest is not None:
+        keys = [key for key, _ in split_partition(newest.path.split("/")[:-1])]
+        with (
+            suppress(FileNotFoundError),  # it was replaced just now
+            MosaicFile(storage.full_path(newest.path), filesystem=storage.filesystem) as file,
+        ):
+            names = [*file.schema.names, *keys]
+            if set(wanted).issubset(names):
+                return names
     from pymosaic.datasets.dataset import Dataset
 
     return list(Dataset(storage.base, filesystem=storage.filesystem).schema.names)
