@@ -1,6 +1,7 @@
-"""Readers, appenders, a compactor, an overwriter and vacuum, each a process, on one dataset.
+"""Readers, appenders, compactors, an overwriter and vacuum, each a process, on one dataset.
 
-``python -m tests.datasets.stress --minutes 10 --seed 1 --store local s3``. Every read must be a
+``python -m tests.datasets.stress --minutes 10 --seed 1 --store local s3``; more readers and
+compactors with ``--readers 4 --compactors 2``. Every read must be a
 state that was committed while it looked, and none may fail. What is written makes that visible:
 
 - an append writes one row into each of three partitions, numbered by appender and count;
@@ -209,7 +210,7 @@ def guarded(shared: Shared, action: Callable[..., None], *arguments: Any) -> Non
         shared.errors.put(f"{action.__name__}: {traceback.format_exc()}")
 
 
-def run(place: Place, seconds: float, seed: int, readers: int = 2) -> Report:
+def run(place: Place, seconds: float, seed: int, readers: int = 2, compactors: int = 1) -> Report:
     """Run all processes for so long; what was done, and what went wrong."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)
@@ -228,7 +229,7 @@ def run(place: Place, seconds: float, seed: int, readers: int = 2) -> Report:
     work: list[tuple[Any, ...]] = [
         *((write, place, shared, number, "append", seed + number) for number in range(APPENDERS)),
         (write, place, shared, OVERWRITER, "overwrite", seed + 10),
-        (compact, place, shared, seed + 20),
+        *((compact, place, shared, seed + 20 + number) for number in range(compactors)),
         (vacuum, place, shared, seed + 31),
         *((read, place, shared, seed + 40 + number) for number in range(readers)),
     ]
@@ -292,11 +293,15 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0, help="for each store")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--store", nargs="+", choices=["local", "s3"], default=["local", "s3"])
+    parser.add_argument("--readers", type=int, default=2)
+    parser.add_argument("--compactors", type=int, default=1)
     options = parser.parse_args()
     failed = False
     for store in options.store:
         with place_of(store) as place:
-            report = run(place, options.minutes * 60, options.seed)
+            report = run(
+                place, options.minutes * 60, options.seed, options.readers, options.compactors
+            )
         sys.stdout.write(f"{store}: {report}\n")
         sys.stdout.flush()
         sys.stderr.writelines(report.errors)

@@ -27,8 +27,9 @@ def append(base: Path, *values: int, mode: str = "append", **options: Any) -> No
     pymosaic.write_dataset(pa.table({"n": list(values)}), base, mode=mode, **options)
 
 
-def test_a_stress_of_a_few_seconds() -> None:
-    with stress.place_of("local") as place:
+@pytest.mark.parametrize("store", ["local", "s3"])
+def test_a_stress_of_a_few_seconds(store: str) -> None:
+    with stress.place_of(store) as place:
         report = stress.run(place, seconds=4.0, seed=3)
     assert not report.errors, report.errors[0]
     assert report.counts["reads"] > 0
