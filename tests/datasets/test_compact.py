@@ -247,6 +247,20 @@ def test_progress_counts_bytes_up_to_the_total(tmp_path: Path) -> None:
     assert done == sorted(done)
 
 
+def test_rows_stay_in_order(tmp_path: Path) -> None:
+    """Small files on both sides of one that is left alone; and again, until nothing changes."""
+    choose = np.random.default_rng(3)
+    expected = []
+    for number in range(12):
+        count = 5 if number % 3 else 4000
+        values = choose.integers(0, 1 << 60, count)
+        expected += values.tolist()
+        pymosaic.write_dataset(pa.table({"x": values}), tmp_path, mode="append")
+    while pymosaic.compact(tmp_path, target_file_bytes=40_000).files_written:
+        assert pymosaic.dataset(tmp_path).to_table()["x"].to_pylist() == expected
+    assert 1 < len(files(tmp_path)) < 12
+
+
 def summary(name: str, size: int, schema: bytes = b"s", **options: Any) -> FileSummary:
     return FileSummary(name, size, size, 1, schema, **{"divisible": False, **options})
 
@@ -259,17 +273,21 @@ class TestGroups:
         return [("".join(group.files), group.copies) for group in found]
 
     def test_files_are_packed_in_order_up_to_the_target(self) -> None:
-        sizes = {"a": 40, "b": 50, "c": 30, "d": 70, "e": 74, "f": 75, "g": 20}
+        sizes = {"a": 40, "b": 50, "c": 30, "d": 70, "e": 74, "f": 20, "g": 75, "h": 20}
         items = [summary(name, size) for name, size in sizes.items()]
-        # f is large enough as it is.
-        assert self.groups(*items) == [("ab", True), ("cd", True), ("eg", True)]
+        # g is large enough as it is, and the rows of h come after its own.
+        assert self.groups(*items) == [("ab", True), ("cd", True), ("ef", True)]
 
     def test_a_file_alone_is_left(self) -> None:
         assert self.groups(summary("a", 60), summary("b", 60)) == []
 
     def test_small_row_groups_go_together_whatever_the_schema(self) -> None:
-        items = [summary("a", 5), summary("b", 6, b"t"), summary("c", 50), summary("d", 9)]
-        assert self.groups(*items) == [("abd", False)]
+        items = [summary("a", 5), summary("b", 6, b"t"), summary("c", 9), summary("d", 50)]
+        assert self.groups(*items) == [("abc", False)]
+
+    def test_only_neighbours_go_together(self) -> None:
+        items = [summary("a", 5), summary("b", 80), summary("c", 5), summary("d", 50)]
+        assert self.groups(*items) == [("cd", False)]
 
     def test_those_without_another_of_their_schema_are_united(self) -> None:
         items = [summary("a", 40), summary("b", 30), summary("c", 30, b"t"), summary("d", 30, b"u")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from pymosaic.arrow.types import fixed_bits
 from pymosaic.datasets.snapshot import take_snapshot
@@ -18,6 +19,7 @@ from pymosaic.limits import Limits
 __all__ = ["CompactionGroup", "FileSummary", "group_files", "summarize_files"]
 
 # A file of at least this share of the target is left alone.
+_SMALL = b"small"
 _FULL = 0.75
 # Assumed size of values of variable width.
 _VARIABLE_WIDTH = 16
@@ -116,12 +118,12 @@ def _is_divisible(head: FileHead, row_group_bytes: int) -> bool:
 def group_files(
     files: Iterable[FileSummary], target_file_bytes: int, min_row_group_bytes: int
 ) -> list[CompactionGroup]:
-    """Plan the groups; pure. Files stay in their directories, and rows in order, file by file.
+    """Plan the groups; pure. They are runs of neighbours: the rows of a directory stay in order.
 
     - Files below three quarters of the target, with the same schema and row groups of
       ``min_row_group_bytes`` on average, are merged by copying up to the target.
     - Files with smaller row groups are rewritten together, whatever their schemas.
-    - Files with a schema of their own are rewritten together with others of this kind.
+    - Files that are left alone between those, and neighbours, are rewritten together.
     """
     directories: dict[str, list[FileSummary]] = {}
     for file in files:
@@ -137,31 +139,33 @@ def group_files(
 def _group_directory(
     directory: str, files: Sequence[FileSummary], target: int, min_row_group_bytes: int
 ) -> list[CompactionGroup]:
-    small: list[FileSummary] = []
-    by_schema: dict[bytes, list[FileSummary]] = {}
-    for file in files:
-        if file.divisible:
-            small.append(file)
-        elif file.size >= _FULL * target:
-            continue
-        elif file.data_bytes < min_row_group_bytes * max(1, file.num_row_groups):
-            small.append(file)
-        else:
-            by_schema.setdefault(file.schema, []).append(file)
+    def kind(file: FileSummary) -> bytes | None:
+        """What a file can be merged with: its schema, ``_SMALL``, or None for nothing."""
+        if not file.divisible and file.size >= _FULL * target:
+            return None
+        if file.divisible or file.data_bytes < min_row_group_bytes * max(1, file.num_row_groups):
+            return _SMALL
+        return file.schema
+
     groups: list[CompactionGroup] = []
     alone: list[FileSummary] = []
-    for alike in by_schema.values():
-        for pack in _pack(alike, target):
+
+    def group_those_alone() -> None:
+        packs = [x for x in _pack(alone, target) if len(x) > 1 or x[0].divisible]
+        groups.extend(_group(directory, pack, copies=False) for pack in packs)
+        alone.clear()
+
+    for what, run in groupby(files, key=kind):
+        if what is None:
+            group_those_alone()
+            continue
+        for pack in _pack(list(run), target):
             if len(pack) > 1:
-                groups.append(_group(directory, pack, copies=True))
+                group_those_alone()
+                groups.append(_group(directory, pack, copies=what != _SMALL))
             else:
                 alone += pack
-    if len({file.schema for file in alone}) > 1:
-        packs = _pack(alone, target)
-        groups += [_group(directory, pack, copies=False) for pack in packs if len(pack) > 1]
-    for pack in _pack(small, target):
-        if len(pack) > 1 or pack[0].divisible:
-            groups.append(_group(directory, pack, copies=False))
+    group_those_alone()
     return groups
 
 
