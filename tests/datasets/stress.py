@@ -38,6 +38,8 @@ APPENDERS = 2
 PARTITIONS = 3
 KEEP_SECONDS = 45.0
 OVERWRITER = APPENDERS
+# In seconds: a server on a busy machine is slow to answer, which is not what is tested.
+PATIENCE = 120
 # Imported once by the process that all others are copies of.
 PRELOAD = ["pyarrow", "pymosaic.datasets.write", "pymosaic.datasets.compact"]
 
@@ -61,6 +63,7 @@ class Place:
                 secret="test",
                 endpoint_url=f"http://127.0.0.1:{self.port}",
                 client_kwargs={"region_name": "us-east-1"},
+                config_kwargs={"read_timeout": PATIENCE, "connect_timeout": PATIENCE},
             )
         from pyarrow import fs
 
@@ -70,6 +73,8 @@ class Place:
             region="us-east-1",
             scheme="http",
             endpoint_override=f"127.0.0.1:{self.port}",
+            request_timeout=PATIENCE,
+            connect_timeout=PATIENCE,
         )
 
 
