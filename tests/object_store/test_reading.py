@@ -242,3 +242,20 @@ def test_a_uri_names_store_and_keys(server: ObjectStore, put: Put, bucket: str) 
     with pytest.raises(pymosaic.CorruptFileError) as caught:
         pymosaic.dataset(f"s3://test:secret@{bucket}/bad?{options}")
     assert "secret" not in str(caught.value)
+
+
+def test_a_committed_dataset_is_opened_and_planned_by_few_requests(
+    server: ObjectStore, bucket: str, filesystem: Any
+) -> None:
+    """At most files / 1,000 + 50, however it was asked for."""
+    count = 120
+    table = pa.table({"k": range(count), "n": range(count)})
+    base = f"{bucket}/set"
+    pymosaic.write_dataset(table, base, partition_by="k", statistics=True, filesystem=filesystem)
+    server.clear()
+    held = pymosaic.dataset(base, filesystem=filesystem)
+    plan = held.scan(["n"], [("n", ">=", 100)]).plan()
+    assert held.count_rows() == count
+    assert plan.files.to_read == 20
+    assert len(server.requests) <= 20, Counter(x.method for x in server.requests)
+    assert not any(request.path.endswith(".mosaic") for request in server.requests)

@@ -380,7 +380,9 @@ class WriteJob:
             self.storage.delete(self._record("pending"))
             if listing is None:
                 return
-            if (record.removes and not record.keep_seconds) or is_due(listing, self.id):
+            if (record.removes and not record.keep_seconds) or is_due(
+                listing, self.id, len(record.adds)
+            ):
                 maintain(self.storage, self.id)
 
     def _remove_staging(self) -> None:

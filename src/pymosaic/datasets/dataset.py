@@ -131,11 +131,19 @@ class Dataset(ArrowDataset):
         """Keep heads of files, beginning with those that were read before."""
         self._filesystem = found.filesystem
         if opened_before is None:
-            self._heads = HeadStore(found.filesystem, self._limits, skip_missing=self._skip_missing)
+            self._heads = HeadStore(
+                found.filesystem,
+                self._limits,
+                skip_missing=self._skip_missing,
+                packs=found.packs,
+            )
         else:
             heads = opened_before._files.heads
             self._heads = heads.carried_over(
-                found.files, found.filesystem, skip_missing=self._skip_missing
+                found.files,
+                found.filesystem,
+                skip_missing=self._skip_missing,
+                packs=found.packs,
             )
 
     def _opened(

@@ -21,8 +21,11 @@ from pymosaic.datasets.snapshot import visible_files
 from pymosaic.errors import InvalidOptionError
 from pymosaic.io import Directory, Location, open_directory, resolve_location, status_of
 
-__all__ = ["DataFile", "DatasetSource", "Discovery", "discover"]
+__all__ = ["DataFile", "DatasetSource", "Discovery", "Packs", "discover"]
 
+# Directories with packs of stored heads, and the names and sizes of these.
+Packs: TypeAlias = "tuple[tuple[str, tuple[tuple[str, int], ...]], ...]"
+_PackList: TypeAlias = "list[tuple[str, tuple[tuple[str, int], ...]]]"
 DatasetSource: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
@@ -53,12 +56,13 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """The files found, their file system and base, and missing files."""
+    """The files found, their file system and base, missing files, and packs of stored heads."""
 
     files: tuple[DataFile, ...]
     filesystem: Any
     base: str
     missing: tuple[str, ...] = ()
+    packs: Packs = ()
 
 
 def discover(
@@ -76,6 +80,7 @@ def discover(
         If files listed in records are missing, unless that is allowed.
     """
     missing: list[str] | None = [] if allow_missing else None
+    packs: _PackList = []
     entries = _check_source(source)
     found: dict[str, DataFile] = {}
     locations = [resolve_location(entry, filesystem) for entry in entries]
@@ -85,11 +90,13 @@ def discover(
             raise InvalidOptionError(
                 f"source: {first.name} and {location.name} are in different file systems"
             )
-        for file in _find(location, hive, missing):
+        for file in _find(location, hive, missing, packs):
             found.setdefault(file.path, file)
     base = _common_base([location.path for location in locations])
     base = base.rstrip("/") or base
-    return Discovery(tuple(found.values()), first.filesystem, base, tuple(missing or ()))
+    return Discovery(
+        tuple(found.values()), first.filesystem, base, tuple(missing or ()), tuple(packs)
+    )
 
 
 def _common_base(paths: list[str]) -> str:
@@ -113,19 +120,21 @@ def _check_source(source: DatasetSource) -> list[str | os.PathLike[str]]:
     )
 
 
-def _find(location: Location, hive: bool, missing: list[str] | None) -> list[DataFile]:
-    """The files of one entry; missing ones, if allowed, are added to ``missing``."""
+def _find(
+    location: Location, hive: bool, missing: list[str] | None, packs: _PackList
+) -> list[DataFile]:
+    """The files of one entry; missing ones, if allowed, and packs are added to the lists."""
     if location.filesystem is None:
         if os.path.isdir(location.path):
-            return _list_directory(location, location.path, hive, missing)
+            return _list_directory(location, location.path, hive, missing, packs)
         if os.path.lexists(location.path):
             return [_single(location.path, hive)]
     if find_wildcard(location.path) is not None:
-        return _list_matches(location, PathPattern(location.path), hive, missing)
+        return _list_matches(location, PathPattern(location.path), hive, missing, packs)
     if location.filesystem is not None:
         if location.path.endswith(".mosaic") and _is_file(location):
             return [_single(location.path, hive)]
-        files = _list_directory(location, location.path, hive, missing)
+        files = _list_directory(location, location.path, hive, missing, packs)
         if files or not _is_file(location):
             return files
         return [_single(location.path, hive)]
@@ -149,10 +158,10 @@ def _single(path: str, hive: bool) -> DataFile:
 
 
 def _list_directory(
-    location: Location, directory: str, hive: bool, missing: list[str] | None
+    location: Location, directory: str, hive: bool, missing: list[str] | None, packs: _PackList
 ) -> list[DataFile]:
     storage = open_directory(directory, location.filesystem)
-    files, types = _visible(storage, location.filesystem, missing)
+    files, types = _visible(storage, location.filesystem, missing, packs)
     # A partition's directory that was named has its key, as one that a pattern matches has.
     above = _single(f"{storage.base.rstrip('/')}/", hive).partition
     return [
@@ -168,7 +177,7 @@ def _list_directory(
 
 
 def _visible(
-    storage: Directory, filesystem: Any, missing: list[str] | None
+    storage: Directory, filesystem: Any, missing: list[str] | None, packs: _PackList
 ) -> tuple[list[tuple[str, int, float | None]], tuple[tuple[str, str], ...]]:
     """The files below a directory that are part of a dataset, in the order of their rows.
 
@@ -181,6 +190,8 @@ def _visible(
     snapshot = visible_files(place, allow_missing=missing is not None)
     if missing is not None:
         missing += [place.full_path(path) for path in snapshot.missing if path.startswith(prefix)]
+    for directory, sizes in snapshot.packs:
+        packs.append((place.full_path(directory), tuple(sizes.items())))
     inside = [
         (entry.path[len(prefix) :], entry.size, entry.modified)
         for entry in snapshot.files
@@ -213,11 +224,15 @@ def _has_records(directory: str) -> bool:
 
 
 def _list_matches(
-    location: Location, pattern: PathPattern, hive: bool, missing: list[str] | None
+    location: Location,
+    pattern: PathPattern,
+    hive: bool,
+    missing: list[str] | None,
+    packs: _PackList,
 ) -> list[DataFile]:
     storage = open_directory(pattern.directory or ".", location.filesystem)
     files = []
-    visible, types = _visible(storage, location.filesystem, missing)
+    visible, types = _visible(storage, location.filesystem, missing, packs)
     for path, size, modified in visible:
         full = pattern.directory + path
         if pattern.root_of(full) is not None:

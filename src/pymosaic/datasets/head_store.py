@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
-from pymosaic.datasets.discovery import DataFile
+from pymosaic.datasets.discovery import DataFile, Packs
 from pymosaic.datasets.records import job_of
+from pymosaic.datasets.stored_heads import StoredHead, load_packs
 from pymosaic.errors import (
     CorruptFileError,
     DatasetError,
@@ -20,7 +21,7 @@ from pymosaic.errors import (
 )
 from pymosaic.file.catalogs import BYTES_PER_COLUMN
 from pymosaic.file.open_file import FileHead, read_head
-from pymosaic.io import open_source, resolve_location, status_of
+from pymosaic.io import open_directory, open_source, resolve_location, status_of
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.column_union import ColumnUnion
 from pymosaic.limits import Limits
@@ -79,6 +80,8 @@ class HeadStore:
         Maximum size of cached heads; dropped ones are read again when needed.
     skip_missing : bool
         Whether :meth:`load` gives the error for a file that is gone, instead of raising it.
+    packs : tuple of (str, tuple of (str, int)), optional
+        Directories with packs of stored heads, which are read when a head is needed.
     """
 
     def __init__(
@@ -87,8 +90,11 @@ class HeadStore:
         limits: Limits,
         max_bytes: int = _MAX_KEPT_BYTES,
         skip_missing: bool = False,
+        packs: Packs = (),
     ) -> None:
         self._filesystem = filesystem
+        self._packs = packs
+        self._stored: dict[str, StoredHead] | None = None
         self._skip_missing = skip_missing
         self._limits = limits
         self._max_bytes = max_bytes
@@ -97,7 +103,7 @@ class HeadStore:
         self._bytes = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": {}, "_catalogs": set(), "_bytes": 0}
+        return {**self.__dict__, "_kept": {}, "_stored": None, "_catalogs": set(), "_bytes": 0}
 
     def get(self, path: str) -> FileHead | None:
         """The head of a file, if cached."""
@@ -109,10 +115,14 @@ class HeadStore:
         return self._bytes
 
     def carried_over(
-        self, files: Iterable[DataFile], filesystem: Any, skip_missing: bool = False
+        self,
+        files: Iterable[DataFile],
+        filesystem: Any,
+        skip_missing: bool = False,
+        packs: Packs = (),
     ) -> HeadStore:
         """A cache for a new listing, with the heads of files that have not changed."""
-        store = HeadStore(filesystem, self._limits, self._max_bytes, skip_missing)
+        store = HeadStore(filesystem, self._limits, self._max_bytes, skip_missing, packs)
         for file in files:
             head = self._kept.get(file.path)
             if head is not None and self._is_unchanged(head, file):
@@ -140,6 +150,10 @@ class HeadStore:
             Local files, for which this costs nothing, are always checked; elsewhere files of jobs,
             whose names are never used again, never are.
         """
+        if self._stored is None and self._packs:
+            files = list(files)
+            if any(file.path not in self._kept for file in files):
+                self._stored = self._load_packs()
         workers = num_threads() if self._filesystem is None else _REMOTE_OPENERS
         load = partial(self._load_or_tell, check or self._filesystem is None)
         items = ((file, 1) for file in files)
@@ -147,6 +161,32 @@ class HeadStore:
             if isinstance(head, FileHead) and self._kept.get(file.path) is not head:
                 self._keep(file.path, head)
             yield file, head
+
+    def _load_packs(self) -> dict[str, StoredHead]:
+        stored: dict[str, StoredHead] = {}
+        for directory, packs in self._packs:
+            storage = open_directory(directory, self._filesystem)
+            for heads in load_packs(storage, dict(packs)).values():
+                stored.update((storage.full_path(head.path), head) for head in heads)
+        return stored
+
+    def _from_pack(self, file: DataFile) -> FileHead | None:
+        """What is stored of a file, if it is still the same file and the stored bytes are sound."""
+        stored = (self._stored or {}).get(file.path)
+        if stored is None:
+            return None
+        size, modified, version = file.size, file.modified, cast(object, file.modified)
+        if self._filesystem is None:
+            status = status_of(resolve_location(file.path))
+            if status is None:
+                return None
+            size, modified, version = status.size, status.modified, status.version
+        if not stored.is_of(size, modified):
+            return None
+        try:
+            return stored.head(file.path, version, self._limits)
+        except MosaicError:
+            return None  # the file itself says what is wrong with it, if anything
 
     def _keep(self, path: str, head: FileHead) -> None:
         replaced = self._kept.pop(path, None)
@@ -181,6 +221,8 @@ class HeadStore:
             if not check or (status is not None and head.is_of(status.size, status.version)):
                 return file, head
             size, version = (None, None) if status is None else (status.size, status.version)
+        elif (known := self._from_pack(file)) is not None:
+            return file, known
         with told_if_gone(file.path, self._filesystem):
             source = open_source(file.path, self._filesystem, size)
             try:

@@ -1,4 +1,4 @@
-"""Upkeep: checkpoints, files that were replaced long enough ago, records that nobody needs.
+"""Upkeep: checkpoints, stored heads, files that were replaced long ago, records nobody needs.
 
 Commits do it now and then, while holding the claim, and never fail because of it; ``vacuum`` does
 it on request. What is deleted, and why no reader is misled:
@@ -24,6 +24,7 @@ from functools import partial
 
 from pymosaic.datasets.checkpoint import Checkpoint, ReplacedFile
 from pymosaic.datasets.claim import Claim
+from pymosaic.datasets.head_upkeep import new_files, store_all_heads, store_new_heads
 from pymosaic.datasets.log import Log, read_log
 from pymosaic.datasets.records import (
     DAY_SECONDS,
@@ -36,7 +37,7 @@ from pymosaic.datasets.records import (
     list_records,
     nested_datasets,
 )
-from pymosaic.errors import CommitConflictError, DatasetError
+from pymosaic.errors import CommitConflictError, DatasetError, MosaicError
 from pymosaic.io import Directory, Entry
 
 __all__ = ["Upkeep", "is_due", "is_older", "maintain", "remove_files", "tidy_records"]
@@ -56,12 +57,14 @@ class Upkeep:
     num_bytes: int = 0
 
 
-def is_due(listing: Listing, job: str) -> bool:
+def is_due(listing: Listing, job: str, num_files: int = 0) -> bool:
     """Whether a commit should tidy the records, judging only by a listing made after it published.
 
-    It should if many records are not covered by a checkpoint, or if one of those is a day older
-    than the job's own.
+    It should if many records are not covered by a checkpoint, if one of those is a day older than
+    the job's own, or if the job added many files.
     """
+    if num_files > RECORDS_PER_CHECKPOINT:
+        return True
     number = listing.number
     open_records = [
         listing.entries[name]
@@ -137,7 +140,12 @@ def tidy_records(
         for job in log.listing.aborted
         if is_older(listing_entry := log.listing.entries[f"{job}.aborted"], now, age)
     }
-    _write_checkpoint(storage, claim, log, deleted, marks.keys())
+    is_written = _write_checkpoint(storage, claim, log, deleted, marks.keys())
+    with suppress(OSError, MosaicError):  # nothing depends on what is stored of heads
+        if limit is None:
+            store_all_heads(storage, log, entries)
+        elif is_written:
+            store_new_heads(storage, log, entries)
     paths = [gone.file.path for gone in deleted if gone.file.path in sizes] + left
     return Upkeep(tuple(paths), sum(sizes.get(path, 0) for path in paths))
 
@@ -207,15 +215,19 @@ def _write_checkpoint(
     log: Log,
     deleted: Iterable[ReplacedFile],
     marks: Iterable[str],
-) -> None:
-    """Write one if it covers enough or drops something, and delete what it makes unnecessary."""
+) -> bool:
+    """Write one if it covers enough or drops something, and delete what it makes unnecessary.
+
+    Returns whether it wrote one.
+    """
     gone = {item.file for item in deleted}
     marks = list(marks)
     open_records = [job for job in log.listing.sequences if job not in log.covered]
     if not gone and not marks and len(open_records) <= RECORDS_PER_CHECKPOINT:
         aged = [log.listing.entries[log.listing.sequences[job][1]] for job in open_records]
-        if not any(is_older(entry, claim.moment, DAY_SECONDS) for entry in aged):
-            return
+        is_old = any(is_older(entry, claim.moment, DAY_SECONDS) for entry in aged)
+        if not is_old and len(new_files(log)) <= RECORDS_PER_CHECKPOINT:
+            return False
     state = log.state
     replaced = tuple(item for item in state.replaced if item.file not in gone)
     listing = list_records(storage)
@@ -247,6 +259,7 @@ def _write_checkpoint(
         storage.delete_many(
             f"{RECORDS_DIRECTORY}/{name}" for name in present if name in listing.entries
         )
+    return True
 
 
 def _remembered(

@@ -11,6 +11,7 @@ small files in ``_mosaic``::
     _mosaic/<job>.aborted                       it has given up
     _mosaic/<job>.claim                         it is about to replace files (see claim)
     _mosaic/checkpoint-<number>-<id>.json       what many jobs have published (see checkpoint)
+    _mosaic/heads-<count>-<id>.pack             the ends of many files (see stored_heads)
     _mosaic/staging/<job>/…                     its files before they get their final names
 
 A single name shows that a job has published. It appears once, as a whole, and stays until a
@@ -58,6 +59,7 @@ __all__ = [
     "checkpoint_path",
     "emit_document",
     "is_hidden",
+    "is_same_time",
     "job_of",
     "list_records",
     "natural_order",
@@ -276,6 +278,19 @@ class AddedFile:
         return content
 
 
+def is_same_time(left: float, right: float) -> bool:
+    """Whether two times of a file are the same, as told by clients that may cut them off.
+
+    Examples
+    --------
+    >>> is_same_time(3.0, 3.25), is_same_time(3.5, 3.25)
+    (True, False)
+    """
+    if abs(left - right) < _SAME_TIME_SECONDS:
+        return True
+    return (float(left).is_integer() or float(right).is_integer()) and int(left) == int(right)
+
+
 @dataclass(frozen=True, slots=True)
 class RemovedFile:
     """A file that a job removes: a job's file by path, any other also by size and time."""
@@ -290,12 +305,7 @@ class RemovedFile:
             return False
         if self.modified is None or entry.modified is None:
             return True
-        if abs(self.modified - entry.modified) < _SAME_TIME_SECONDS:
-            return True
-        return self._is_whole_second(entry) and int(self.modified) == int(entry.modified)
-
-    def _is_whole_second(self, entry: Entry) -> bool:
-        return any(float(x or 0).is_integer() for x in (self.modified, entry.modified))
+        return is_same_time(self.modified, entry.modified)
 
     def document(self) -> dict[str, Any]:
         """The JSON form."""

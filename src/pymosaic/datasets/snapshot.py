@@ -18,7 +18,7 @@ A directory below with its own records is a separate dataset: its files are not 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from pymosaic.datasets.log import (
@@ -40,6 +40,7 @@ from pymosaic.datasets.records import (
     natural_order,
     nested_datasets,
 )
+from pymosaic.datasets.stored_heads import pack_names
 from pymosaic.errors import DatasetError, MosaicError
 from pymosaic.io import Directory, Entry
 
@@ -63,12 +64,15 @@ class Snapshot:
         Files that records list but that do not exist.
     nested : tuple of str
         Directories below that are separate datasets.
+    packs : tuple of (str, mapping of str to int)
+        Packs of stored heads: the directory of a dataset, and their names with their sizes.
     """
 
     log: Log
     files: tuple[Entry, ...]
     missing: tuple[str, ...] = ()
     nested: tuple[str, ...] = ()
+    packs: tuple[tuple[str, Mapping[str, int]], ...] = ()
 
     @property
     def partition_types(self) -> dict[str, str]:
@@ -210,7 +214,9 @@ def _combine(
             files.append(Entry(path, file.size, None))
         else:
             missing.append(path)
-    return Snapshot(log, tuple(files), tuple(missing), nested)
+    listed = log.listing.entries
+    sizes = {name: listed[name].size for name in pack_names(listed)}
+    return Snapshot(log, tuple(files), tuple(missing), nested, (("", sizes),) if sizes else ())
 
 
 def _is_newer(file: AddedFile, log: Log, first: Listing) -> bool:
@@ -224,8 +230,10 @@ def visible_files(storage: Directory, *, allow_missing: bool = False) -> Snapsho
     snapshot = take_snapshot(storage, allow_missing=allow_missing)
     files = list(snapshot.files)
     missing = list(snapshot.missing)
+    packs = list(snapshot.packs)
     for directory in snapshot.nested:
         inner = visible_files(storage.within(directory), allow_missing=allow_missing)
         files += [replace(entry, path=f"{directory}/{entry.path}") for entry in inner.files]
         missing += [f"{directory}/{path}" for path in inner.missing]
-    return replace(snapshot, files=tuple(files), missing=tuple(missing))
+        packs += [(f"{directory}/{below}".rstrip("/"), names) for below, names in inner.packs]
+    return replace(snapshot, files=tuple(files), missing=tuple(missing), packs=tuple(packs))

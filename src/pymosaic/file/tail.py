@@ -20,6 +20,7 @@ __all__ = [
     "Tail",
     "check_buckets",
     "check_size",
+    "read_from",
     "read_tail",
     "tail_of",
     "write_tail",
@@ -77,12 +78,17 @@ def tail_of(
     check_size("schema block", footer.schema_size, limits)
     data = memoryview(b"") if known is None else known
     start = source.size - len(data)
-    wanted = max(0, footer.schema_offset - _ANNEX_BYTES)
+    wanted = read_from(footer)
     if wanted < start:
         head = source.read(wanted, start - wanted)
         data = memoryview(b"".join((head, data)))
         start = wanted
     return Tail(footer, data, start)
+
+
+def read_from(footer: Footer) -> int:
+    """Where the part of a file begins that is read when it is opened."""
+    return max(0, footer.schema_offset - _ANNEX_BYTES)
 
 
 def check_size(structure: str, size: int, limits: Limits) -> None:

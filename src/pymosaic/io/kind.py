@@ -30,6 +30,14 @@ class Status:
     size: int
     version: object = None
 
+    @property
+    def modified(self) -> float | None:
+        """When it was changed, in Unix time, as a listing tells it."""
+        time = time_of(self.version)
+        if isinstance(time, int | float):
+            return time / 1e9 if isinstance(self.version, tuple) else float(time)
+        return None
+
 
 def time_of(version: object) -> object:
     """The part of a version that is the same on every machine: when the file was changed.

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pymosaic.datasets.discovery import DataFile, Discovery, discover
+from pymosaic.datasets.discovery import DataFile, Discovery, Packs, discover
 from pymosaic.datasets.partitioning import split_partition
 from pymosaic.datasets.path_patterns import PathPattern, find_wildcard, name_pattern
 from pymosaic.errors import DatasetError, InvalidOptionError
@@ -41,10 +41,13 @@ class FileListing:
     base : str
         What was loaded, for messages.
     files : tuple of DataFile
+    packs : tuple
+        Where heads of files are stored.
     """
 
     base: str
     files: tuple[DataFile, ...]
+    packs: Packs = ()
 
     @property
     def identity(self) -> str:
@@ -57,7 +60,7 @@ class FileListing:
 
     def discovery(self, filesystem: Any) -> Discovery:
         """The listing as datasets are opened from."""
-        return Discovery(self.files, filesystem, self.base)
+        return Discovery(self.files, filesystem, self.base, packs=self.packs)
 
 
 def list_files(options: SourceOptions) -> FileListing:
@@ -81,8 +84,10 @@ def list_files(options: SourceOptions) -> FileListing:
     found: list[DataFile] = []
     direct: list[DataFile] = []
     tops: set[str] = set()
+    packs: Packs = ()
     for location in locations:
         listed = discover(location, filesystem, False, allow_missing=options.ignore_missing_files)
+        packs += listed.packs
         path = _path_of(location, filesystem)
         if not listed.files and find_wildcard(path) is not None and not os.path.lexists(path):
             raise FileNotFoundError(errno.ENOENT, "no file matches this pattern", location)
@@ -105,7 +110,7 @@ def list_files(options: SourceOptions) -> FileListing:
     files = {file.path: file for file in found}.values() if tops or ignores_keys else direct
     chosen = _chosen((_with_status(file, filesystem) for file in files), options)
     base = locations[0] if len(locations) == 1 else ", ".join(locations[:3])
-    return FileListing(base, tuple(chosen))
+    return FileListing(base, tuple(chosen), packs)
 
 
 def _path_of(location: str, filesystem: Any) -> str:
