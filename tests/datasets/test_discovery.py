@@ -178,8 +178,8 @@ class TestJobRecords:
     ) -> None:
         write_files(tmp_path, {"old.mosaic": ONE})
 
-        def replacing(*arguments: Any) -> Discovery:
-            discovery = discover(*arguments)
+        def replacing(*arguments: Any, **options: Any) -> Discovery:
+            discovery = discover(*arguments, **options)
             if (tmp_path / "old.mosaic").exists():
                 (tmp_path / "old.mosaic").rename(tmp_path / "new.mosaic")
             return discovery
