@@ -142,6 +142,23 @@ def test_options_of_a_table_are_shown(spark, table, tmp_path):
     assert str(tmp_path / "x") in text
 
 
+def test_char_varchar_and_defaults(spark, table):
+    spark.sql(
+        "CREATE TABLE copied (id INT, n INT DEFAULT 5, c CHAR(4), v VARCHAR(3)) "
+        "USING mosaic PARTITIONED BY (v)"
+    )
+    spark.sql("INSERT INTO copied (id, c, v) VALUES (1, 'ab', 'x')")
+    assert spark.table("copied").collect() == [(1, 5, "ab  ", "x")]
+    assert spark.table("copied").where("c = 'ab'").count() == 1
+    with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):
+        spark.sql("INSERT INTO copied VALUES (1, 2, 'ab', 'abcd')")
+    told = {row[0]: row[1] for row in spark.sql("DESCRIBE copied").collect()}
+    assert told["c"] == "char(4)"
+    [[text]] = spark.sql("SHOW CREATE TABLE copied").collect()
+    assert "VARCHAR(3)" in text
+    assert spark.sql("SHOW PARTITIONS copied").collect() == [("v=x",)]
+
+
 def test_insert_by_name(spark, table):
     spark.sql(f"INSERT INTO {table} (k, id) VALUES (8, 80)")
     spark.sql(f"INSERT INTO {table} BY NAME SELECT 9 AS k, 90L AS id")

@@ -12,8 +12,8 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.connector.catalog.SupportsDeleteV2;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
@@ -66,6 +66,11 @@ public class MosaicTable
 
   MosaicTable named(CatalogTable known) {
     return new MosaicTable(schema, partitioning, given, known);
+  }
+
+  /** The table for commands, which show CHAR and VARCHAR; queries have strings. */
+  MosaicTable asDeclared() {
+    return new MosaicTable(CharVarcharUtils.getRawSchema(schema), partitioning, given, entry);
   }
 
   /**
@@ -202,7 +207,7 @@ public class MosaicTable
     String[] keys = keys();
     StructField[] found = new StructField[keys.length];
     for (int i = 0; i < keys.length; i++) found[i] = schema.apply(keys[i]);
-    return new StructType(found);
+    return CharVarcharUtils.replaceCharVarcharWithStringInSchema(new StructType(found));
   }
 
   public InternalRow[] listPartitionIdentifiers(String[] names, InternalRow identifier) {

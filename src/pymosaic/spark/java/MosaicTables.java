@@ -145,8 +145,10 @@ public class MosaicTables extends Rule {
 
   static TreeNode named(TreeNode node, CatalogTable found) {
     Object[] fields = Values.fieldsOf(node);
-    int place = node instanceof DataSourceV2Relation ? 0 : 2;
-    fields[place] = ((MosaicTable) fields[place]).named(found);
+    boolean relation = node instanceof DataSourceV2Relation;
+    int place = relation ? 0 : 2;
+    MosaicTable table = ((MosaicTable) fields[place]).named(found);
+    fields[place] = relation ? table : table.asDeclared();
     return node.makeCopy(fields);
   }
 
