@@ -155,7 +155,7 @@ def _is_number(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
     types = pa.types
-    return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
 def _shown(item: Field, row: dict[str, Any]) -> str:
