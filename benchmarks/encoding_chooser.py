@@ -33,7 +33,8 @@ def _of(make: Callable[[np.random.Generator, int], _Numbers]) -> Callable[[int],
 def _user_ids(chance: np.random.Generator, rows: int) -> _Numbers:
     """A few users do most."""
     users = chance.integers(10_000_000, 99_999_999, 50_000)
-    return users[np.minimum(chance.zipf(1.2, rows), len(users)) - 1]
+    found: _Numbers = users[np.minimum(chance.zipf(1.2, rows), len(users)) - 1]
+    return found
 
 
 def _mostly_zero(chance: np.random.Generator, rows: int) -> _Numbers:
@@ -124,8 +125,16 @@ def measure_choices(rows: int, level: int) -> list[ChosenSizes]:
         pq.write_table(table, parquet, compression="zstd", compression_level=level)
         write_table(table, lance, compression=f"zstd:{level}")
         choice = choose(array, level)
-        sizes = [len(buffer.getvalue()) for buffer in (mosaic, parquet, lance)]
-        results.append(ChosenSizes(name, choice.encoding, *sizes, choice.sizes))
+        results.append(
+            ChosenSizes(
+                name,
+                choice.encoding,
+                len(mosaic.getvalue()),
+                len(parquet.getvalue()),
+                len(lance.getvalue()),
+                choice.sizes,
+            )
+        )
     return results
 
 

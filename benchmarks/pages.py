@@ -167,15 +167,14 @@ def measure_wide(columns: int, rows: int, rounds: int, directory: Path) -> list[
         ("ten columns", names[:: max(1, columns // 10)][:10]),
         ("all columns", names),
     ):
-        results.append(
-            _measure(
-                f"{columns} columns",
-                action,
-                lambda wanted=wanted: LanceFile(path).read(wanted),
-                lambda wanted=wanted: LanceFileReader(path, columns=wanted).read_all().to_table(),
-                rounds,
-            )
-        )
+
+        def ours(wanted: list[str] = wanted) -> pa.Table:
+            return LanceFile(path).read(wanted)
+
+        def peer(wanted: list[str] = wanted) -> pa.Table:
+            return LanceFileReader(path, columns=wanted).read_all().to_table()
+
+        results.append(_measure(f"{columns} columns", action, ours, peer, rounds))
     results.append(
         _measure(f"{columns} columns", "write", our_write, lambda: peer_write(written), rounds)
     )

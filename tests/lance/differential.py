@@ -43,7 +43,7 @@ def _check_own(path: Path, expected: pa.Table) -> None:
 
 def check_own_file(case: RandomCase, path: Path) -> None:
     """What we write, both read."""
-    write_table(case.table, path, page_bytes=case.page_bytes)
+    write_table(case.table, path, page_bytes=case.page_bytes, version=case.peer_version)
     _check_own(path, case.table)
     assert _same(peer_read(path), case.table), "pylance reads"
     rows = some_rows(len(case.column))

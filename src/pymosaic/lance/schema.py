@@ -136,7 +136,7 @@ def scalar_type(logical_type: str, depth: int = 0) -> pa.DataType:
     )
 
 
-def _logical_type(name: str, data_type: pa.DataType) -> str:
+def _logical_type(name: str, data_type: pa.DataType, version: str = "2.1") -> str:
     simple = _NAMES.get(data_type)
     types = pa.types
     if simple is not None:
@@ -168,9 +168,11 @@ def _logical_type(name: str, data_type: pa.DataType) -> str:
         kind = "list" if types.is_list(data_type) else "large_list"
         return f"{kind}.struct" if types.is_struct(data_type.value_type) else kind
     if types.is_map(data_type):
+        if version == "2.2":
+            return "map"
         raise UnsupportedFeatureError(
             f"column {name!r}: version 2.1 has no maps; pymosaic.lance.from_mosaic makes lists of "
-            "structs of them"
+            "structs of them, and version 2.2 has them"
         )
     raise _no_type(name, data_type)
 
@@ -179,11 +181,11 @@ def _no_type(name: str, data_type: pa.DataType) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(f"column {name!r}: Lance has no type for {data_type}")
 
 
-def schema_to_fields(schema: pa.Schema) -> Schema:
+def schema_to_fields(schema: pa.Schema, version: str = "2.1") -> Schema:
     """Build the Lance schema."""
     fields: list[FieldMessage] = []
     for field in schema:
-        _append(fields, field, -1)
+        _append(fields, field, -1, version)
     return Schema(fields=tuple(fields), metadata=_pairs(schema.metadata))
 
 
@@ -191,9 +193,9 @@ def _pairs(metadata: dict[bytes, bytes] | None) -> tuple[tuple[str, bytes], ...]
     return tuple((key.decode(), value) for key, value in (metadata or {}).items())
 
 
-def _append(fields: list[FieldMessage], field: pa.Field, parent: int) -> None:
+def _append(fields: list[FieldMessage], field: pa.Field, parent: int, version: str) -> None:
     data_type = field.type
-    logical_type = _logical_type(field.name, data_type)
+    logical_type = _logical_type(field.name, data_type, version)
     own = len(fields)
     types = pa.types
     if types.is_struct(data_type) or types.is_null(data_type):
@@ -215,6 +217,9 @@ def _append(fields: list[FieldMessage], field: pa.Field, parent: int) -> None:
     )
     if types.is_struct(data_type):
         for child in data_type:
-            _append(fields, child, own)
+            _append(fields, child, own, version)
+    elif types.is_map(data_type):
+        entries = pa.struct([data_type.key_field, data_type.item_field])
+        _append(fields, pa.field("entries", entries, nullable=False), own, version)
     elif types.is_list(data_type) or types.is_large_list(data_type):
-        _append(fields, data_type.value_field, own)
+        _append(fields, data_type.value_field, own, version)

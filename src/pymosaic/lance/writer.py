@@ -52,7 +52,7 @@ _COLUMN_ENCODING = EncodingMessage(
         encoding=emit(TypedMessage(type_url="/lance.encodings.ColumnEncoding", value=b"\x0a\x00"))
     )
 )
-_VERSIONS = ("2.1",)
+_VERSIONS = ("2.1", "2.2")
 
 
 def write_table(
@@ -74,7 +74,8 @@ def write_table(
     where : str, path-like or binary file object
         A path or URI, which is replaced only when the file is complete, or an open file.
     version : str
-        Version of the format: ``"2.1"``.
+        Version of the format: ``"2.1"``, or ``"2.2"``, which has maps, packed structs with strings
+        and pages of a single value too.
     encodings : mapping of str to str, optional
         Forced choices by column or leaf (``"point.x"``): a layout (``mini-block``, ``full-zip``,
         ``blob``), an encoding (``plain``, ``bit-packed``, ``run-length``, ``byte-stream-split``,
@@ -114,10 +115,10 @@ def write_table(
     schema = _prepared_schema(table.schema, choices)
     nodes = [build_node(field, is_single_column) for field in schema]
     choices.check(nodes)
-    fields = schema_to_fields(schema)
+    fields = schema_to_fields(schema, version)
     sink = open_sink(where, filesystem)
     try:
-        writer = _FileWriter(sink, page_bytes, choices)
+        writer = _FileWriter(sink, page_bytes, choices, version)
         for node, column in zip(nodes, table.columns, strict=True):
             writer.add(node, column)
         writer.finish(FileDescriptor(schema=fields, length=table.num_rows))
@@ -214,8 +215,9 @@ def _prepared_schema(schema: pa.Schema, choices: _Choices) -> pa.Schema:
 
 
 class _FileWriter:
-    def __init__(self, sink: Sink, page_bytes: int, choices: _Choices) -> None:
+    def __init__(self, sink: Sink, page_bytes: int, choices: _Choices, version: str) -> None:
         self._sink = sink
+        self._version = version
         # A file object may be at any position; offsets count from where the file starts.
         self._start = sink.position
         self._page_bytes = page_bytes
@@ -260,7 +262,7 @@ class _FileWriter:
         if choice.layout == "blob":
             layout, buffers = self._write_blobs(leaf)
         else:
-            layout, buffers = write_page(leaf, choice, name)
+            layout, buffers = write_page(leaf, choice, name, self._version)
         offsets = tuple(self._write_aligned(buffer) for buffer in buffers)
         return Page(
             buffer_offsets=offsets,
@@ -280,7 +282,9 @@ class _FileWriter:
             if end > start:
                 self._write_aligned(block.data[start:end])
         encoded = packed_struct.encode_chunks(descriptions)
-        page = mini_block.write((Layer.ALL_VALID_ITEM,), Levels(None, None), encoded)
+        page = mini_block.write(
+            (Layer.ALL_VALID_ITEM,), Levels(None, None), encoded, large=self._version == "2.2"
+        )
         assert page is not None
         return BlobLayout(inner_layout=page[0], layers=leaf.layers), page[1]
 
@@ -299,7 +303,7 @@ class _FileWriter:
         buffer_table = self._position
         self._sink.write(np.array([buffer_entry], "<u8").tobytes())
         footer = LanceFooter(
-            metadata_start, column_table, buffer_table, 1, len(self._columns), "2.1"
+            metadata_start, column_table, buffer_table, 1, len(self._columns), self._version
         )
         self._sink.write(emit_footer(footer))
 

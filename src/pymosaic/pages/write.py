@@ -29,6 +29,7 @@ from pymosaic.pages.encodings import (
     packed_struct,
     run_length,
     variable,
+    variable_packed_struct,
 )
 from pymosaic.pages.encodings.encoded import EncodedBlock, EncodedChunks
 from pymosaic.pages.encodings.general import GeneralCompressor
@@ -48,7 +49,9 @@ _DICTIONARY_ITEMS = 100_000
 _SAMPLE_VALUES = 4096
 
 
-def write_page(leaf: FlatLeaf, choice: EncodingChoice, column: str) -> tuple[Layout, list[Bytes]]:
+def write_page(
+    leaf: FlatLeaf, choice: EncodingChoice, column: str, version: str = "2.1"
+) -> tuple[Layout, list[Bytes]]:
     """Choose what is not forced and write.
 
     Parameters
@@ -59,6 +62,9 @@ def write_page(leaf: FlatLeaf, choice: EncodingChoice, column: str) -> tuple[Lay
         What is forced.
     column : str
         For messages.
+    version : str
+        Version of the format: ``"2.1"``, or ``"2.2"``, which has pages of one value and packed
+        structs of variable width too.
 
     Returns
     -------
@@ -75,7 +81,13 @@ def write_page(leaf: FlatLeaf, choice: EncodingChoice, column: str) -> tuple[Lay
     if len(values) == 0 or values.null_count == len(values) or pa.types.is_null(values.type):
         return constant.write(leaf.layers, leaf.levels)
     block = array_to_block(values)
-    writer = _PageWriter(leaf, choice, column)
+    if version == "2.2" and choice.layout is None and choice.values is None:
+        # Under nulls stand zeros or nothing, which are no values.
+        shown = block if values.null_count == 0 else array_to_block(values.drop_null())
+        value = constant.constant_of(shown)
+        if value is not None:
+            return constant.write(leaf.layers, leaf.levels, value)
+    writer = _PageWriter(leaf, choice, column, version)
     if choice.layout == "full-zip" or (choice.layout is None and writer.is_large(block)):
         return writer.full_zip(block)
     page = writer.mini_block(block)
@@ -90,8 +102,11 @@ def write_page(leaf: FlatLeaf, choice: EncodingChoice, column: str) -> tuple[Lay
 
 
 class _PageWriter:
-    def __init__(self, leaf: FlatLeaf, choice: EncodingChoice, column: str) -> None:
+    def __init__(
+        self, leaf: FlatLeaf, choice: EncodingChoice, column: str, version: str = "2.1"
+    ) -> None:
         self._leaf = leaf
+        self._version = version
         self._choice = choice
         self._column = column
         self._compressor: GeneralCompressor | None = None
@@ -107,6 +122,8 @@ class _PageWriter:
         if isinstance(block, ListBlock):
             row_bits = fixed_size_list.row_bits(block)
             return row_bits >= 8 * _FULL_ZIP_BYTES and not fixed_size_list.holds_bits(block)
+        if isinstance(block, StructBlock):
+            return self._version == "2.2" and not _is_fixed(block)
         return isinstance(block, FixedBlock) and block.bits >= 8 * _FULL_ZIP_BYTES
 
     def _refuse(self, what: str) -> InvalidOptionError:
@@ -128,12 +145,15 @@ class _PageWriter:
                 raise self._refuse("full-zip")
             encoding, zipped = lists
         elif isinstance(block, StructBlock):
-            if not all(isinstance(field, FixedBlock) for field in block.fields):
+            if _is_fixed(block):
+                encoding, zipped = packed_struct.encode_values(block)
+            elif self._version == "2.1":
                 raise UnsupportedFeatureError(
                     f"column {self._column!r}: a packed struct with strings is a "
                     "VariablePackedStruct, which came with version 2.2 and no 2.1 reader decodes"
                 )
-            encoding, zipped = packed_struct.encode_values(block)
+            else:
+                encoding, zipped = self._packed_rows(block)
         elif isinstance(block, FixedBlock):
             if block.bits == 1:
                 # A boolean takes a byte here.
@@ -154,6 +174,14 @@ class _PageWriter:
         return full_zip.write(
             self._leaf.layers, self._leaf.levels, self._leaf.num_items, encoding, zipped
         )
+
+    def _packed_rows(self, block: StructBlock) -> tuple[Encoding, VariableBlock]:
+        for field in block.fields:
+            if not isinstance(field, VariableBlock) and not (
+                isinstance(field, FixedBlock) and field.bits % 8 == 0
+            ):
+                raise self._refuse("packed-struct (fields must be numbers or strings)")
+        return variable_packed_struct.encode_values(block)
 
     def _full_zip_variable(self, block: VariableBlock) -> tuple[Encoding, VariableBlock]:
         if self._choice.values == "fsst":
@@ -186,7 +214,6 @@ class _PageWriter:
 
     def mini_block(self, block: Block) -> tuple[Layout, list[Bytes]] | None:
         """Write a mini-block page; None where it does not fit in chunks."""
-        leaf = self._leaf
         if isinstance(block, DictionaryBlock):
             return self._with_dictionary(block)
         encoded = self._encode(block)
@@ -199,13 +226,25 @@ class _PageWriter:
                 if self._compressor is None or self._choice.values or encoded is None:
                     return page
                 # What is smaller after compression is known only now.
-                other = mini_block.write(leaf.layers, leaf.levels, self._compress(encoded))
+                other = self._write_chunks(self._compress(encoded))
                 return min((page, other), key=_page_bytes)
             if self._choice.values == "dictionary":
                 raise self._refuse("dictionary")
         if encoded is None:
             return None
-        return mini_block.write(leaf.layers, leaf.levels, self._compress(encoded))
+        return self._write_chunks(self._compress(encoded))
+
+    def _write_chunks(
+        self, encoded: EncodedChunks, dictionary: EncodedBlock | None = None, num_items: int = 0
+    ) -> tuple[Layout, list[Bytes]] | None:
+        return mini_block.write(
+            self._leaf.layers,
+            self._leaf.levels,
+            encoded,
+            dictionary,
+            num_items,
+            large=self._version == "2.2",
+        )
 
     def _compress(self, encoded: EncodedChunks) -> EncodedChunks:
         if self._compressor is None or isinstance(encoded.encoding, General):
@@ -334,9 +373,11 @@ class _PageWriter:
         else:
             assert isinstance(items, FixedBlock)
             dictionary = _items_block(items)
-        return mini_block.write(
-            self._leaf.layers, self._leaf.levels, self._compress(encoded), dictionary, items.count
-        )
+        return self._write_chunks(self._compress(encoded), dictionary, items.count)
+
+
+def _is_fixed(block: StructBlock) -> bool:
+    return all(isinstance(field, FixedBlock) for field in block.fields)
 
 
 def _page_bytes(page: tuple[Layout, list[Bytes]] | None) -> float:

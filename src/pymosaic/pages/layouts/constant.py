@@ -33,7 +33,9 @@ from pymosaic.pages.layouts.page import Items, PageInput, Steps, check_rows
 from pymosaic.pages.levels import LevelArray, Levels, Shape, shape_of
 from pymosaic.pages.messages import AllNullLayout, Encoding, Layer
 
-__all__ = ["read", "write"]
+__all__ = ["constant_of", "read", "write"]
+
+_INLINE_BYTES = 32
 
 
 def _levels(
@@ -110,13 +112,51 @@ def read(layout: AllNullLayout, page: PageInput, decoder: TreeDecoder) -> Steps[
     return items
 
 
-def write(layers: tuple[int, ...], levels: Levels) -> tuple[AllNullLayout, list[Bytes]]:
-    """Write a page without values; levels are omitted if all items are simply null."""
-    if layers == (Layer.NULLABLE_ITEM,):
-        return AllNullLayout(layers=layers), []
+def constant_of(block: Block) -> Block | None:
+    """The value that all of a page have, as a block of one; None if they differ or are nested."""
+    if isinstance(block, FixedBlock) and block.bits == 1:
+        bits = np.unpackbits(block.data, count=block.count, bitorder="little")
+        return None if (bits != bits[0]).any() else FixedBlock(8, 1, bits[:1])
+    if isinstance(block, FixedBlock):
+        width = block.bits // 8
+        rows = block.data[: block.count * width].reshape(block.count, width)
+        return None if (rows != rows[0]).any() else FixedBlock(block.bits, 1, rows[0])
+    if isinstance(block, VariableBlock):
+        length = int(block.offsets[1])
+        lengths = np.diff(block.offsets)
+        if (lengths != length).any():
+            return None
+        rows = block.data[: block.count * length].reshape(block.count, length)
+        if (rows != rows[0]).any():
+            return None
+        return VariableBlock(block.offsets[:2], rows[0])
+    return None
+
+
+def write(
+    layers: tuple[int, ...], levels: Levels, value: Block | None = None
+) -> tuple[AllNullLayout, list[Bytes]]:
+    """Write a page without values, or of one value (2.2).
+
+    Levels are omitted if all items are simply null, or all have the value.
+    """
+    buffers: list[Bytes] = []
+    inline: bytes | None = None
+    if isinstance(value, FixedBlock) and value.bits <= 8 * _INLINE_BYTES:
+        inline = value.data.tobytes()
+    elif isinstance(value, FixedBlock | VariableBlock):
+        parts = [value.data]
+        if isinstance(value, VariableBlock):
+            parts.insert(0, value.offsets.view(np.uint8))
+        header = np.array([len(parts), *(len(part) for part in parts)], "<u4").view(np.uint8)
+        buffers.append(np.concatenate([header, *parts]))
+    layout = AllNullLayout(layers=layers, inline_value=inline)
+    has_levels = levels.repetition is not None or levels.definition is not None
+    if layers == (Layer.NULLABLE_ITEM,) if value is None else not has_levels:
+        return layout, buffers
     empty = np.empty(0, np.uint16)
-    buffers = [
+    buffers += [
         (empty if given is None else given).view(np.uint8)
         for given in (levels.repetition, levels.definition)
     ]
-    return AllNullLayout(layers=layers), buffers
+    return layout, buffers

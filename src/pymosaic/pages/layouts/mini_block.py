@@ -65,6 +65,8 @@ __all__ = [
 WORDS_BUFFER, DICTIONARY_BUFFER = 0, 2
 _MAX_VALUE_BUFFERS = 64
 _MAX_CHUNK_BYTES = 1 << 15
+# The word of a large chunk could say 2 GiB; a chunk is one read, even for a single row.
+_MAX_LARGE_CHUNK_BYTES = 1 << 20
 _MAX_U16 = (1 << 16) - 1
 _PADDING = 0xFE
 _PADDING_BYTES = bytes([_PADDING]) * 8
@@ -282,8 +284,12 @@ def write(
     encoded: EncodedChunks,
     dictionary: EncodedBlock | None = None,
     num_dictionary_items: int = 0,
+    large: bool = False,
 ) -> tuple[MiniBlockLayout, list[Bytes]] | None:
-    """Put levels and encoded values into chunks; None if a chunk would be too large."""
+    """Put levels and encoded values into chunks; None if a chunk would be too large.
+
+    ``large`` chunks are those of 2.2, which has no others.
+    """
     shape = shape_of(layers)
     num_items = _items_per_chunk(levels, shape, encoded.counts)
     parts: list[EncodedChunks] = []
@@ -295,16 +301,16 @@ def write(
             block = FixedBlock(16, len(given), given.view(np.uint8))
             width = highest.bit_length()
             parts.append(out_of_line_bitpacking.encode_chunks(block, num_items, width))
-    buffers = [buffer for part in (*parts, encoded) for buffer in part.buffers]
+    level_buffers = [buffer for part in parts for buffer in part.buffers]
     num_levels = num_items if parts else np.zeros(len(num_items), np.int64)
-    chunks = _join_chunks(num_levels, buffers)
+    chunks = _join_chunks(num_levels, level_buffers, list(encoded.buffers), large)
     if chunks is None:
         return None
     sizes, data = chunks
     words = ((sizes // 8 - 1) << 4) | np.log2(encoded.counts).astype(np.int64)
     if len(words):
         words[-1] &= ~15
-    result = [words.astype("<u2").view(np.uint8), data]
+    result = [words.astype("<u4" if large else "<u2").view(np.uint8), data]
     if dictionary is not None:
         result.append(dictionary.data)
     if levels.repetition is not None:
@@ -319,6 +325,7 @@ def write(
         num_buffers=len(encoded.buffers),
         repetition_index_depth=0 if levels.repetition is None else 1,
         num_items=int(encoded.counts.sum()),
+        has_large_chunk=large,
     )
     return layout, result
 
@@ -336,20 +343,32 @@ def _items_per_chunk(levels: Levels, shape: Shape, counts: Integers) -> Integers
     return np.diff(ends, prepend=0)
 
 
-def _join_chunks(num_levels: Integers, buffers: list[ChunkBuffer]) -> tuple[Integers, Bytes] | None:
+def _join_chunks(
+    num_levels: Integers, levels: list[ChunkBuffer], values: list[ChunkBuffer], large: bool
+) -> tuple[Integers, Bytes] | None:
     """Header and buffers of each chunk, padded; None if a size does not fit its field."""
     if len(num_levels) == 1:
-        return _join_chunk(int(num_levels[0]), buffers)
-    header = _padded(np.int64(2 + 2 * len(buffers)))
+        return _join_chunk(int(num_levels[0]), levels, values, large)
+    buffers = [*levels, *values]
+    value_width = 4 if large else 2
+    header = _padded(np.int64(2 + 2 * len(levels) + value_width * len(values)))
     sizes = header + sum(_padded(buffer.sizes) for buffer in buffers)
-    too_large = max((int(buffer.sizes.max()) for buffer in buffers), default=0) > _MAX_U16
-    if too_large or int(num_levels.max()) > _MAX_U16 or int(sizes.max()) > _MAX_CHUNK_BYTES:
+    # A size of 32 bits fits, since the whole chunk does.
+    short = levels if large else buffers
+    too_large = max((int(buffer.sizes.max()) for buffer in short), default=0) > _MAX_U16
+    limit = _MAX_LARGE_CHUNK_BYTES if large else _MAX_CHUNK_BYTES
+    if too_large or int(num_levels.max()) > _MAX_U16 or int(sizes.max()) > limit:
         return None
     out = np.full(int(sizes.sum()), _PADDING, np.uint8)
     starts = np.cumsum(sizes) - sizes
-    for field, numbers in enumerate([num_levels, *(buffer.sizes for buffer in buffers)]):
-        out[starts + 2 * field] = numbers & 0xFF
-        out[starts + 2 * field + 1] = numbers >> 8
+    position = starts
+    widths = [2] * (1 + len(levels)) + [value_width] * len(values)
+    for width, numbers in zip(
+        widths, [num_levels, *(buffer.sizes for buffer in buffers)], strict=True
+    ):
+        for byte in range(width):
+            out[position + byte] = numbers >> 8 * byte & 0xFF
+        position = position + width
     position = starts + header
     for buffer in buffers:
         scatter(buffer.data, buffer.sizes, position, out)
@@ -357,15 +376,21 @@ def _join_chunks(num_levels: Integers, buffers: list[ChunkBuffer]) -> tuple[Inte
     return sizes, out
 
 
-def _join_chunk(num_levels: int, buffers: list[ChunkBuffer]) -> tuple[Integers, Bytes] | None:
+def _join_chunk(
+    num_levels: int, levels: list[ChunkBuffer], values: list[ChunkBuffer], large: bool
+) -> tuple[Integers, Bytes] | None:
     """The same for a single chunk, as in most pages of wide tables."""
+    buffers = [*levels, *values]
     sizes = [int(buffer.sizes[0]) for buffer in buffers]
-    if max(num_levels, *sizes, 0) > _MAX_U16:
+    limit = _MAX_LARGE_CHUNK_BYTES if large else _MAX_CHUNK_BYTES
+    short = sizes[: len(levels)] if large else sizes
+    if max(num_levels, *short, 0) > _MAX_U16 or sum(sizes) > limit:
         return None
-    parts = [struct.pack(f"<{1 + len(sizes)}H", num_levels, *sizes)]
+    fields = f"<{1 + len(levels)}H{len(values)}{'I' if large else 'H'}"
+    parts = [struct.pack(fields, num_levels, *sizes)]
     parts += [buffer.data[:size].tobytes() for buffer, size in zip(buffers, sizes, strict=True)]
     data = b"".join(part + _PADDING_BYTES[: -len(part) % 8] for part in parts)
-    if len(data) > _MAX_CHUNK_BYTES:
+    if len(data) > limit:
         return None
     return np.array([len(data)], np.int64), bytes_of(data)
 
