@@ -36,7 +36,8 @@ def test_every_flipped_bit_under_a_checksum_is_noticed(page_size_threshold: int)
         else:
             # A few bits of a zstd frame header say nothing about the content.
             assert_identical(table, expected)
-    assert noticed > 0.98 * 8 * index_offset
+    # And so do the 64 bits of the head of the annex.
+    assert noticed > 0.98 * 8 * index_offset - 64
 
 
 def row_count_offset(data: bytes) -> int:

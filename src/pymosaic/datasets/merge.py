@@ -10,7 +10,7 @@ buckets adjusted::
 
 Nothing is decompressed. Checksums are preserved, and the columns with statistics may differ between
 row groups. If one of the files has an annex, the new file has one; the bytes that are copied are
-compared with the checksums in theirs.
+compared with the checksums in theirs. Metadata that is the same in all files is kept.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from pymosaic.errors import (
 from pymosaic.file.open_file import FileHead, OpenFile, head_of
 from pymosaic.file.plan import plan_row_group
 from pymosaic.file.row_group_reader import BucketLoader, RowGroupReader
-from pymosaic.file.tail import GuardedData, read_tail, write_tail
+from pymosaic.file.tail import GuardedData, check_size, read_tail, write_tail
+from pymosaic.format.annex import METADATA_SECTIONS, check_body, common_metadata
 from pymosaic.format.row_group_index import bucket_place
 from pymosaic.io import Sink, SinkLike, Source, SourceLike, open_sink, open_source
 from pymosaic.keywords import checked_keywords
@@ -67,6 +68,7 @@ class _Input:
     head: FileHead
     start: int
     stop: int
+    metadata: dict[int, bytes]
 
 
 @dataclass(slots=True)
@@ -166,10 +168,11 @@ def _open_inputs(
                     block, content = bytes(tail.schema_block), found
                 catalog = inputs[0].head.catalog if inputs and found == content else None
                 head = head_of(tail, source, limits, catalog)
+                metadata = _metadata(head, source, limits)
         finally:
             if source is not file:
                 source.close()
-        opened = _Input(file, name, head, *head.index.extent())
+        opened = _Input(file, name, head, *head.index.extent(), metadata)
         inputs.append(opened)
         if found != content or head.compression is not inputs[0].head.compression:
             raise InvalidDataError(
@@ -258,11 +261,26 @@ def _glue(
         compression=first.compression,
         guarded=None
         if guarded is None
-        else GuardedData(guarded.checksum, guarded.bucket_checksums),
+        else GuardedData(
+            guarded.checksum,
+            guarded.bucket_checksums,
+            common_metadata([item.metadata for item in inputs]),
+        ),
     )
     meter.finish()
     num_rows = sum(item.head.index.num_rows for item in inputs)
     return MergeReport(len(inputs), num_row_groups, num_rows, sink.position - start)
+
+
+def _metadata(head: FileHead, source: Source, limits: Limits) -> dict[int, bytes]:
+    """The sections of metadata in the annex of a file, by type."""
+    found = {}
+    for section in () if head.annex is None else head.annex.sections:
+        if section.kind in METADATA_SECTIONS:
+            check_size("annex", section.size, limits)
+            found[section.kind] = bytes(source.read(section.start, section.size))
+            check_body(section, found[section.kind])
+    return found
 
 
 def _compare(item: _Input, copied: int) -> None:

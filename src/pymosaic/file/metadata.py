@@ -11,6 +11,7 @@ import pyarrow as pa
 from pymosaic.arrow.statistics import decode_value
 from pymosaic.errors import ColumnNotFoundError, located
 from pymosaic.file.open_file import OpenFile
+from pymosaic.file.original_schema import OriginalSchema
 from pymosaic.file.plan import BucketPlan
 from pymosaic.file.projection import Positions
 from pymosaic.file.row_group_reader import BucketLoader, RowGroupReader, Selection
@@ -343,6 +344,20 @@ class FileMetadata:
         """
         annex = self._file.annex
         return annex is not None and annex.integrity is not None
+
+    @property
+    def user(self) -> dict[str, str]:
+        """The keys and values that were given to the writer.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"age": [31]}), "one.mosaic", metadata={"source": "a"})
+        >>> pymosaic.read_metadata("one.mosaic").user
+        {'source': 'a'}
+        """
+        with located(self._file.name):
+            return dict(OriginalSchema(self._file).key_values.user)
 
     @property
     def index_offset(self) -> int:

@@ -7,13 +7,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from pymosaic.arrow.restoring import restored_batch
 from pymosaic.arrow.statistics import ColumnStatistics, make_statistics
 from pymosaic.closing import Closing
 from pymosaic.errors import (
@@ -23,6 +24,7 @@ from pymosaic.errors import (
 )
 from pymosaic.file.metadata import FileMetadata
 from pymosaic.file.open_file import OpenFile, open_file
+from pymosaic.file.original_schema import OriginalSchema
 from pymosaic.file.projection import Positions, resolve_columns
 from pymosaic.file.row_group_reader import RowGroupReader, Selection
 from pymosaic.file.statistics import row_group_statistics
@@ -34,7 +36,9 @@ from pymosaic.limits import Limits
 if TYPE_CHECKING:
     from pymosaic.filters.row_filter import Filter
 
-__all__ = ["MosaicFile", "opened", "read_metadata", "read_schema", "read_table"]
+__all__ = ["MosaicFile", "Types", "opened", "read_metadata", "read_schema", "read_table"]
+
+Types: TypeAlias = Literal["mosaic", "arrow"]
 
 
 class MosaicFile(Closing):
@@ -55,6 +59,11 @@ class MosaicFile(Closing):
     merge_gap : int, optional
         Byte ranges at most this many bytes apart share a read. By default 4 KiB for local files,
         where reads are cheap, and 1 MiB for object stores, where requests are not.
+    types : {"mosaic", "arrow"}
+        "mosaic": the types that columns are stored in. "arrow": the schema as it was written, from
+        the annex of the file, with its metadata: dictionaries, unsigned and half-precision
+        numbers, large, view and fixed-size variants, extension types. Files without it, as those of
+        other writers, are read in the types that are stored.
 
     Examples
     --------
@@ -75,7 +84,10 @@ class MosaicFile(Closing):
         filesystem: object = None,
         limits: Limits | None = None,
         merge_gap: int | None = None,
+        types: Types = "mosaic",
     ) -> None:
+        if types not in ("mosaic", "arrow"):
+            raise InvalidOptionError(f"types must be 'mosaic' or 'arrow', got {types!r}")
         if limits is None:
             limits = Limits()
         elif not isinstance(limits, Limits):
@@ -93,6 +105,8 @@ class MosaicFile(Closing):
         except BaseException:
             self._source.close()
             raise
+        original = OriginalSchema(self._opened)
+        self._original = original if types == "arrow" and original.is_kept else None
 
     def close(self) -> None:
         """Close the file. Data already read stays valid; a caller's file object stays open."""
@@ -136,8 +150,16 @@ class MosaicFile(Closing):
     def schema(self) -> pa.Schema:
         """The Arrow schema, with columns in the order in which they were written."""
         if self._schema is None:
-            self._schema = self._import_schema(self._opened.catalog.original_order())
+            catalog = self._opened.catalog
+            self._schema = self._schema_of(Selection(catalog, catalog.original_order()))
         return self._schema
+
+    def _schema_of(self, selection: Selection) -> pa.Schema:
+        """The schema in which columns are read."""
+        with located(self._opened.name):
+            if self._original is None:
+                return selection.import_schema()
+            return self._original.schema(selection)
 
     @property
     def metadata(self) -> FileMetadata:
@@ -193,8 +215,7 @@ class MosaicFile(Closing):
     ) -> pa.Table:
         budget = MemoryBudget(self._opened.limits.max_table_bytes)
         batches = list(self._batches(selection, filters, row_groups, use_threads, budget))
-        with located(self._opened.name):
-            return pa.Table.from_batches(batches, selection.import_schema())
+        return pa.Table.from_batches(batches, self._schema_of(selection))
 
     @checked_keywords()
     def iter_batches(
@@ -248,6 +269,15 @@ class MosaicFile(Closing):
         row_filter = None if filters is None else self._row_filter(filters)
         return self._generate(selection, row_filter, wanted, use_threads, budget)
 
+    def _restoring(
+        self, selection: Selection, original: OriginalSchema
+    ) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+        schema = self._schema_of(selection)
+        with located(self._opened.name):
+            dictionaries = original.dictionaries(selection)
+        limit = self._opened.limits.max_row_group_bytes
+        return lambda batch: restored_batch(batch, schema, dictionaries, limit)
+
     def _row_filter(self, filters: object) -> _RowFilter | None:
         # pyarrow.compute, which filters need, takes a quarter of the import time of the whole
         # package.
@@ -264,6 +294,7 @@ class MosaicFile(Closing):
         use_threads: bool,
         budget: MemoryBudget | None,
     ) -> Iterator[pa.RecordBatch]:
+        restore = None if self._original is None else self._restoring(selection, self._original)
         for row_group in row_groups:
             with located(self._opened.name):
                 reader = RowGroupReader(self._opened, row_group, use_threads, budget)
@@ -276,6 +307,8 @@ class MosaicFile(Closing):
                     if selected is None:
                         continue
                     batch = selected
+                if restore is not None:
+                    batch = restore(batch)
             yield batch
 
 
@@ -329,6 +362,7 @@ def read_table(
     use_threads: bool = True,
     filesystem: object = None,
     limits: Limits | None = None,
+    types: Types = "mosaic",
 ) -> pa.Table:
     """Read a Mosaic file into an Arrow table.
 
@@ -350,6 +384,11 @@ def read_table(
         The file system of ``source``, which must then be a path.
     limits : Limits, optional
         Caps on what the file may demand.
+    types : {"mosaic", "arrow"}
+        "mosaic": the types that columns are stored in. "arrow": the schema as it was written, from
+        the annex of the file, with its metadata: dictionaries, unsigned and half-precision
+        numbers, large, view and fixed-size variants, extension types. Files without it, as those of
+        other writers, are read in the types that are stored.
 
     Returns
     -------
@@ -371,15 +410,19 @@ def read_table(
     temp_1: [[17]]
     temp_2: [[18]]
     """
-    with MosaicFile(source, filesystem=filesystem, limits=limits) as file:
+    with MosaicFile(source, filesystem=filesystem, limits=limits, types=types) as file:
         return file.read(columns, filters, use_threads)
 
 
 @checked_keywords()
 def read_schema(
-    source: SourceLike, *, filesystem: object = None, limits: Limits | None = None
+    source: SourceLike,
+    *,
+    filesystem: object = None,
+    limits: Limits | None = None,
+    types: Types = "mosaic",
 ) -> pa.Schema:
-    """Read the Arrow schema of a file.
+    """Read the Arrow schema of a file; for ``types``, see :func:`pymosaic.read_table`.
 
     Examples
     --------
@@ -388,7 +431,7 @@ def read_schema(
     >>> pymosaic.read_schema("one.mosaic")
     age: int64
     """
-    with MosaicFile(source, filesystem=filesystem, limits=limits) as file:
+    with MosaicFile(source, filesystem=filesystem, limits=limits, types=types) as file:
         return file.schema
 
 

@@ -112,7 +112,7 @@ def check_buckets(footer: Footer, catalog: Catalog) -> None:
 
 @dataclass(frozen=True, slots=True)
 class GuardedData:
-    """What the annex says about the buckets that were written.
+    """What the annex says about the buckets that were written, and metadata.
 
     Parameters
     ----------
@@ -120,10 +120,13 @@ class GuardedData:
         CRC-32 of all bytes from the first bucket to the annex.
     bucket_checksums : sequence of int or None
         CRC-32 of each bucket of each row group, in files without compression.
+    metadata : sequence of Body
+        Sections with metadata.
     """
 
     checksum: int
     bucket_checksums: Sequence[int] | None
+    metadata: Sequence[Body] = ()
 
 
 def write_tail(
@@ -140,9 +143,10 @@ def write_tail(
 
     Without ``guarded`` there is no annex.
     """
-    bodies = []
+    bodies: list[Body] = []
     annex_size = 0
     if guarded is not None:
+        bodies += guarded.metadata
         if guarded.bucket_checksums:
             body = annex.emit_bucket_checksums(guarded.bucket_checksums)
             bodies.append(Body(SectionType.BUCKET_CHECKSUMS, body))

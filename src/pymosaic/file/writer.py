@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Literal
 from zlib import crc32
@@ -21,6 +21,7 @@ from pymosaic.arrow.input import batches_of, open_data
 from pymosaic.closing import Closing
 from pymosaic.errors import ClosedError, InvalidDataError, InvalidOptionError
 from pymosaic.file.options import WRITER_OPTIONS, WriterOptions
+from pymosaic.file.original_schema import SchemaRecorder, check_user_metadata
 from pymosaic.file.projection import resolve_columns
 from pymosaic.file.tail import GuardedData, write_tail
 from pymosaic.format import bucket as bucket_format
@@ -66,6 +67,8 @@ class MosaicWriter(Closing):
         Columns to write; batches are matched with it by column name.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
         The file system of ``where``, which must then be a path.
+    metadata : dict of str, optional
+        Keys and values to store in the file; see :attr:`pymosaic.FileMetadata.user`.
     **options
         The options of :func:`write_table`.
 
@@ -88,11 +91,15 @@ class MosaicWriter(Closing):
         schema: pa.Schema,
         *,
         filesystem: object = None,
+        metadata: Mapping[str, str] | None = None,
         **options: Any,
     ) -> None:
         self._closed_because: str | None = "it could not be opened"
         self._aborted_by_error = False
         self._options = WriterOptions(**options)
+        user = check_user_metadata(metadata)
+        if user and not self._options.checksum:
+            raise InvalidOptionError("metadata is stored in the annex, which needs checksum=True")
         if not isinstance(schema, pa.Schema):
             try:
                 schema = pa.schema(schema)
@@ -103,7 +110,10 @@ class MosaicWriter(Closing):
         self._schema = schema
         _check_names(schema.names)
         num_columns = len(self._schema)
-        self._catalog = catalog_from_arrow(self._schema, self._options.bucket_count(num_columns))
+        unusual: list[int] = []
+        self._catalog = catalog_from_arrow(
+            self._schema, self._options.bucket_count(num_columns), unusual
+        )
         self._statistics = _statistics_positions(self._options, self._catalog, self._schema)
         self._compressor = self._options.codec.compressor(
             self._options.compression_level, self._options.checksum
@@ -118,6 +128,9 @@ class MosaicWriter(Closing):
         guards_buckets = self._options.checksum and self._options.codec.is_plain
         self._bucket_checksums = array("I") if guards_buckets else None
         self._raw_bytes = self._compressed_bytes = 0
+        self._recorder = (
+            SchemaRecorder(schema, self._catalog, unusual, user) if self._options.checksum else None
+        )
         self._source: tuple[pa.Schema, ArrowSource] | None = None
         self._sink = open_sink(where, filesystem)
         self._start = self._sink.position
@@ -181,6 +194,8 @@ class MosaicWriter(Closing):
 
     def _append(self, batch: pa.RecordBatch) -> None:
         source = self._bind(batch.schema)
+        if self._recorder is not None:
+            self._recorder.add(batch)
         num_rows = batch.num_rows
         if num_rows == 0:
             return
@@ -295,12 +310,16 @@ class MosaicWriter(Closing):
                 num_buckets=self._catalog.num_buckets,
                 num_row_groups=self._num_row_groups,
                 compression=self._options.codec,
-                guarded=GuardedData(self._data_checksum, self._bucket_checksums)
-                if self._options.checksum
-                else None,
+                guarded=self._guarded(),
             )
             self._sink.commit()
             self._closed_because = "it is closed"
+
+    def _guarded(self) -> GuardedData | None:
+        if not self._options.checksum:
+            return None
+        bodies = [] if self._recorder is None else self._recorder.bodies()
+        return GuardedData(self._data_checksum, self._bucket_checksums, bodies)
 
     def abort(self) -> None:
         """Discard the file; an existing one stays. Safe to call at any time."""
@@ -432,6 +451,7 @@ def write_table(
     checksum: bool = True,
     use_threads: bool = True,
     split_batches: bool | None = None,
+    metadata: Mapping[str, str] | None = None,
     filesystem: object = None,
 ) -> None:
     """Write a table as a Mosaic file.
@@ -472,6 +492,8 @@ def write_table(
         memory stays bounded when writing and reading. By default batches of about a GiB, or with
         a column of about 256 MiB, are split; with ``checksum=False`` none are, as in the
         reference implementation.
+    metadata : dict of str, optional
+        Keys and values to store in the file; see :attr:`pymosaic.FileMetadata.user`.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
         The file system of ``where``, which must then be a path.
 
@@ -486,6 +508,7 @@ def write_table(
         where,
         data.schema,
         filesystem=filesystem,
+        metadata=metadata,
         compression=compression,
         compression_level=compression_level,
         num_buckets=num_buckets,

@@ -10,8 +10,13 @@ class ArrowSource:
     @property
     def num_columns(self) -> int: ...
 
-def catalog_from_arrow(schema: pa.Schema, num_buckets: int) -> Catalog:
-    """The catalog that a table of this Arrow schema is written with."""
+def catalog_from_arrow(
+    schema: pa.Schema, num_buckets: int, unusual: list[int] | None = None
+) -> Catalog:
+    """The catalog that a table of this Arrow schema is written with.
+
+    ``unusual`` gets the numbers of columns that may be read in another form than written.
+    """
 
 def bind(schema: pa.Schema, catalog: Catalog, writer_schema: pa.Schema) -> ArrowSource:
     """Match an Arrow schema's columns with a catalog's, by name."""

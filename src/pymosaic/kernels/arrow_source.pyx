@@ -16,7 +16,7 @@ column that does not match is refused before any of its values is looked at.
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc, qsort, realloc, strtoll
-from libc.string cimport memchr, strcmp, strlen, strncmp
+from libc.string cimport memchr, strchr, strcmp, strlen, strncmp
 
 from pymosaic.kernels.arrow_abi cimport ARROW_FLAG_NULLABLE, ArrowSchema
 from pymosaic.kernels.catalog cimport (
@@ -366,7 +366,24 @@ cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object unicode, Py_ssize_t* size) except NULL
 
 
-def catalog_from_arrow(schema not None, int64_t num_buckets):
+cdef bint is_plain(const ArrowSchema* field) noexcept nogil:
+    """Whether a column is surely read as it was written: a scalar of the format, no metadata."""
+    cdef const char* format = field.format
+    cdef const char* letter
+    if field.dictionary != NULL or field.metadata != NULL:
+        return False
+    if format[0] == c't':
+        # No byte is read behind the one that ends the text.
+        return (strcmp(format, b"tdD") == 0 or strcmp(format, b"ttm") == 0
+                or strncmp(format, b"tsm:", 4) == 0 or strncmp(format, b"tsu:", 4) == 0
+                or strncmp(format, b"tsn:", 4) == 0)
+    if format[0] == c'd':
+        letter = strchr(format, c',')
+        return letter != NULL and strchr(letter + 1, c',') == NULL
+    return format[0] != 0 and format[1] == 0 and strchr(b"bcsilfguz", format[0]) != NULL
+
+
+def catalog_from_arrow(schema not None, int64_t num_buckets, list unusual=None):
     """The catalog that a table of this Arrow schema is written with.
 
     Parameters
@@ -374,6 +391,8 @@ def catalog_from_arrow(schema not None, int64_t num_buckets):
     schema : pyarrow.Schema
     num_buckets : int
         Already clamped to the number of columns.
+    unusual : list, optional
+        Gets the numbers of the columns that may be read in another form than they were written in.
     """
     cdef object capsule = schema.__arrow_c_schema__()
     cdef const ArrowSchema* exported = <const ArrowSchema*>PyCapsule_GetPointer(
@@ -387,6 +406,11 @@ def catalog_from_arrow(schema not None, int64_t num_buckets):
     cdef NameKey* keys = <NameKey*>malloc(<size_t>checked_size(count + 1, sizeof(NameKey)))
     if keys == NULL:
         raise MemoryError
+    if unusual is not None:
+        # As many as the exported schema has children.
+        for i in range(count):
+            if not is_plain(exported.children[i]):
+                unusual.append(i)
     try:
         # A schema has as many names as children, and ``keys`` has room for one more. The texts
         # belong to the names, which the list keeps until the end.

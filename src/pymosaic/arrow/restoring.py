@@ -1,0 +1,138 @@
+"""Columns in the Arrow types that they were written from, not those that they are stored in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
+
+__all__ = ["restored", "restored_batch"]
+
+
+def restored(column: pa.Array, target: pa.DataType, dictionary: pa.Array | None = None) -> pa.Array:
+    """A column as an array of ``target``, with this dictionary if it is one.
+
+    Raises
+    ------
+    CorruptFileError
+        If a value does not fit the type.
+    UnsupportedFeatureError
+        If this version of pyarrow cannot convert to the type.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> restored(pa.array([1, None], pa.int16()), pa.uint8()).type
+    DataType(uint8)
+    """
+    try:
+        if dictionary is not None and pa.types.is_dictionary(target):
+            return _indexed(_restored(column, target.value_type), target, dictionary)
+        return _restored(column, target)
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise UnsupportedFeatureError(
+            f"{column.type} as {target}: {error}; read it with types='mosaic'", structure="annex"
+        ) from error
+    except (pa.ArrowInvalid, ValueError) as error:
+        raise CorruptFileError(
+            f"values of {column.type} are not {target}: {error}", structure="annex"
+        ) from error
+
+
+def _restored(column: pa.Array, target: pa.DataType) -> pa.Array:
+    if column.type == target:
+        # Names, nullability and metadata of elements are no part of the comparison.
+        return column if column.type.equals(target, check_metadata=True) else column.cast(target)
+    if isinstance(target, pa.BaseExtensionType):
+        storage = _restored(column, target.storage_type)
+        return target.wrap_array(storage)
+    if pa.types.is_null(target):
+        if column.null_count != len(column):
+            raise pa.ArrowInvalid("not all of them are null")
+        return pa.nulls(len(column))
+    if pa.types.is_dictionary(target):
+        return _restored(column, target.value_type).dictionary_encode().cast(target)
+    if pa.types.is_run_end_encoded(target):
+        import pyarrow.compute as pc
+
+        values = _restored(column, target.value_type)
+        return pc.run_end_encode(values, run_end_type=target.run_end_type)
+    if pa.types.is_list_view(target) or pa.types.is_large_list_view(target):
+        return _list_view(column, target)
+    return column.cast(target)
+
+
+def _indexed(values: pa.Array, target: pa.DataType, dictionary: pa.Array) -> pa.Array:
+    import pyarrow.compute as pc
+
+    entries = _restored(dictionary, target.value_type)
+    # A null among the entries is not what nulls of the column stand for.
+    indices = pc.index_in(values, entries, skip_nulls=True)
+    if indices.null_count != values.null_count:
+        raise pa.ArrowInvalid("a value is not in the dictionary")
+    return pa.DictionaryArray.from_arrays(
+        indices.cast(target.index_type), entries, ordered=target.ordered
+    )
+
+
+def _list_view(column: pa.ListArray, target: pa.DataType) -> pa.Array:
+    large = pa.types.is_large_list_view(target)
+    values = _restored(column.values, target.value_type)
+    width = pa.int64() if large else pa.int32()
+    offsets = column.offsets.cast(width)
+    sizes = column.value_lengths().fill_null(0).cast(width)
+    kind = pa.LargeListViewArray if large else pa.ListViewArray
+    mask = column.is_null() if column.null_count else None
+    return kind.from_arrays(offsets[:-1], sizes, values, type=target, mask=mask)
+
+
+def _width(kind: pa.DataType) -> int:
+    """How many bytes a value takes at least, even if it is null."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return _width(kind.storage_type)
+    if pa.types.is_fixed_size_binary(kind):
+        return max(1, int(kind.byte_width))
+    if pa.types.is_fixed_size_list(kind):
+        return max(1, int(kind.list_size)) * _width(kind.value_type)
+    if pa.types.is_dictionary(kind) or pa.types.is_nested(kind):
+        children = [kind.field(i).type for i in range(kind.num_fields)]
+        return max(map(_width, children), default=1)
+    return 1
+
+
+def _check_width(column: pa.Array, target: pa.DataType, max_bytes: int) -> None:
+    """Refuse a type of fixed size whose nulls would take more memory than is allowed."""
+    values = column
+    count = len(column)
+    while pa.types.is_list(values.type) or pa.types.is_map(values.type):
+        values = values.items if pa.types.is_map(values.type) else values.values
+        count = max(count, len(values))
+    if (size := count * _width(target)) > max_bytes:
+        raise LimitExceededError(
+            f"{count} values of {target} take {size} bytes, more than Limits.max_row_group_bytes "
+            f"({max_bytes})",
+            structure="annex",
+        )
+
+
+def restored_batch(
+    batch: pa.RecordBatch,
+    schema: pa.Schema,
+    dictionaries: Mapping[int, pa.Array],
+    max_bytes: int,
+) -> pa.RecordBatch:
+    """A batch with the types and metadata of ``schema``.
+
+    ``dictionaries`` are known ones by column number; no column may exceed ``max_bytes``.
+    """
+    columns = batch.columns
+    for number, kind in enumerate(schema.types):
+        column = columns[number]
+        if not column.type.equals(kind, check_metadata=True):
+            _check_width(column, kind, max_bytes)
+            columns[number] = restored(column, kind, dictionaries.get(number))
+    if not columns:
+        return batch.replace_schema_metadata(schema.metadata)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

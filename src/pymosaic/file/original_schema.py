@@ -1,0 +1,290 @@
+"""The Arrow schema as it was written: what the types of the format do not say, kept in the annex.
+
+Only columns that would read differently are kept, in groups, so that a few columns of a wide file
+need a few groups. A field in the annex must be one that is stored as its column is; a file in which
+it is not is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from pymosaic.errors import CorruptFileError, InvalidDataError, MosaicError
+from pymosaic.file.open_file import OpenFile
+from pymosaic.file.projection import Positions
+from pymosaic.file.row_group_reader import Selection
+from pymosaic.format import annex as annex_format
+from pymosaic.format import annex_metadata
+from pymosaic.format.annex import Body, Section, SectionType
+from pymosaic.format.annex_metadata import FieldDirectory, KeyValues
+from pymosaic.format.compression import ZSTD
+from pymosaic.kernels.arrow_source import catalog_from_arrow
+from pymosaic.kernels.catalog import Catalog
+
+__all__ = ["OriginalSchema", "SchemaRecorder", "check_user_metadata"]
+
+_STRUCTURE = "annex"
+# Columns whose fields are compressed, and read, together.
+_GROUP = 64
+# Larger dictionaries are not kept: entries are then in the order of their first value.
+_MAX_DICTIONARY_BYTES = 1 << 20
+
+
+class SchemaRecorder:
+    """What a writer keeps of the schema that it was given, and of dictionaries.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+    catalog : Catalog
+        Its columns.
+    unusual : list of int
+        The columns, by number in the schema, that may be read in another form than written.
+    user : dict of str
+        Keys and values of the user.
+    """
+
+    def __init__(
+        self, schema: pa.Schema, catalog: Catalog, unusual: list[int], user: Mapping[str, str]
+    ) -> None:
+        self._schema = schema
+        self._catalog = catalog
+        self._unusual = unusual
+        self._user = user
+        # Dictionaries inside of other types are not kept.
+        fields = map(schema.field, unusual)
+        self._names = [field.name for field in fields if pa.types.is_dictionary(field.type)]
+        self._dictionaries: dict[str, pa.Array | None] = {}
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take in the dictionaries of a batch; entries that are new come after the others."""
+        for name in self._names:
+            column = batch.column(name)
+            if not pa.types.is_dictionary(column.type):
+                continue
+            entries = column.dictionary
+            known = self._dictionaries.get(name, entries)
+            if known is not None and not known.equals(entries):
+                known = _united(known, entries)
+            if known is not None and known.nbytes > _MAX_DICTIONARY_BYTES:
+                known = None
+            self._dictionaries[name] = known
+
+    def bodies(self) -> list[Body]:
+        """The sections of the annex; none for a plain schema."""
+        bodies = []
+        arrow = tuple((self._schema.metadata or {}).items())
+        if arrow or self._user:
+            pairs = KeyValues(arrow, tuple(self._user.items()))
+            bodies.append(Body(SectionType.KEY_VALUES, annex_metadata.emit_key_values(pairs)))
+        if self._unusual:
+            bodies += _field_bodies(self._schema, self._unusual, self._catalog)
+        columns = {
+            str(self._catalog.find(name)): pa.ListArray.from_arrays([0, len(entries)], entries)
+            for name, entries in self._dictionaries.items()
+            if entries is not None
+        }
+        if columns:
+            body = annex_metadata.emit_content(_stream(columns))
+            bodies.append(Body(SectionType.DICTIONARIES, body))
+        return bodies
+
+
+def _united(known: pa.Array, entries: pa.Array) -> pa.Array | None:
+    import pyarrow.compute as pc
+
+    if known.type != entries.type:
+        return None
+    return pa.concat_arrays([known, entries.filter(pc.invert(pc.is_in(entries, known)))])
+
+
+def check_user_metadata(metadata: object) -> dict[str, str]:
+    """The metadata of a user, which must be text."""
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, Mapping):
+        raise InvalidDataError(f"metadata must be a dict of str, got {type(metadata).__name__}")
+    for key, value in metadata.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise InvalidDataError(f"metadata must be a dict of str, got {key!r}: {value!r}")
+    return dict(metadata)
+
+
+def _stream(columns: dict[str, pa.Array]) -> bytes:
+    batch = pa.record_batch(columns)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _field_bodies(schema: pa.Schema, unusual: list[int], catalog: Catalog) -> list[Body]:
+    positions = catalog.original_order()[unusual]
+    stored = Selection(catalog, positions).import_schema()
+    fields = map(schema.field, unusual)
+    listed = [
+        (position, field)
+        for position, field, other in zip(positions.tolist(), fields, stored, strict=True)
+        if not field.equals(other, check_metadata=True)
+    ]
+    if not listed:
+        return []
+    listed.sort(key=lambda item: item[0])
+    frames, groups = [], []
+    for start in range(0, len(listed), _GROUP):
+        fields = [field for _, field in listed[start : start + _GROUP]]
+        named = pa.schema([field.with_name(str(i)) for i, field in enumerate(fields)])
+        content = named.serialize().to_pybytes()
+        frames.append(annex_metadata.compress(content))
+        groups.append((len(fields), len(frames[-1]), len(content)))
+    directory = annex_metadata.emit_directory([position for position, _ in listed], groups)
+    return [
+        Body(SectionType.FIELDS, b"".join(frames)),
+        Body(SectionType.FIELD_DIRECTORY, directory),
+    ]
+
+
+class OriginalSchema:
+    """The Arrow schema of an open file as it was written, read as far as it is needed."""
+
+    def __init__(self, file: OpenFile) -> None:
+        self._file = file
+        self._key_values: KeyValues | None = None
+        self._directory: FieldDirectory | None = None
+        self._groups: set[int] = set()
+        self._fields: dict[int, pa.Field] = {}
+        self._dictionaries: dict[int, pa.Array] | None = None
+
+    @property
+    def key_values(self) -> KeyValues:
+        """Arrow's schema metadata, and the user's."""
+        if self._key_values is None:
+            body = self._body(SectionType.KEY_VALUES)
+            self._key_values = (
+                KeyValues()
+                if body is None
+                else annex_metadata.parse_key_values(body, self._file.limits)
+            )
+        return self._key_values
+
+    def schema(self, selection: Selection) -> pa.Schema:
+        """The schema of some columns as it was written, with its metadata."""
+        stored = selection.import_schema()
+        changed = self._load(selection.positions)
+        metadata = dict(self.key_values.arrow) or None
+        if not changed:
+            return stored.with_metadata(metadata)
+        fields = list(stored)
+        for index, position in enumerate(selection.positions.tolist()):
+            field = self._fields.get(position)
+            if field is not None:
+                fields[index] = field.with_name(fields[index].name)
+        return pa.schema(fields, metadata)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the file has any of it."""
+        kinds = (SectionType.KEY_VALUES, SectionType.FIELDS)
+        return any(self._section(kind) is not None for kind in kinds)
+
+    def dictionaries(self, selection: Selection) -> dict[int, pa.Array]:
+        """The dictionaries of some columns, by place in the selection."""
+        if self._dictionaries is None:
+            body = self._body(SectionType.DICTIONARIES)
+            self._dictionaries = {} if body is None else self._parse_dictionaries(body)
+        found = self._dictionaries
+        if not found:
+            return {}
+        places = enumerate(selection.positions.tolist())
+        return {place: found[position] for place, position in places if position in found}
+
+    def _parse_dictionaries(self, body: memoryview) -> dict[int, pa.Array]:
+        content = annex_metadata.parse_content(body, self._file.limits)
+        try:
+            with pa.ipc.open_stream(pa.py_buffer(content)) as reader:
+                batch = reader.read_next_batch()
+            batch.validate(full=True)
+            return {
+                int(name): column.values
+                for name, column in zip(batch.schema.names, batch.columns, strict=True)
+            }
+        except (pa.ArrowException, OSError, ValueError, AttributeError) as error:
+            raise CorruptFileError(f"dictionaries: {error}", structure=_STRUCTURE) from error
+
+    def _section(self, kind: SectionType) -> Section | None:
+        annex = self._file.annex
+        return None if annex is None else annex.section(kind)
+
+    def _body(self, kind: SectionType) -> memoryview | None:
+        section = self._section(kind)
+        if section is None:
+            return None
+        [body] = self._file.fetch([(section.start, section.size)])
+        annex_format.check_body(section, body)
+        return body
+
+    def _load(self, positions: Positions) -> bool:
+        """Read the fields of some columns; whether any of them has one."""
+        directory = self._load_directory()
+        if directory is None:
+            return False
+        found = np.flatnonzero(np.isin(directory.positions, positions))
+        groups = np.unique(np.searchsorted(directory.firsts, found, side="right") - 1)
+        missing = [group for group in groups.tolist() if group not in self._groups]
+        section = self._section(SectionType.FIELDS)
+        if section is not None and missing:
+            starts = (section.start + directory.offsets[missing]).tolist()
+            sizes = directory.sizes[missing].tolist()
+            ranges = [(start, size) for start, (size, _) in zip(starts, sizes, strict=True)]
+            fetched = self._file.fetch(ranges)
+            for group, (_, content_size), data in zip(missing, sizes, fetched, strict=True):
+                first = int(directory.firsts[group])
+                members = directory.positions[first : first + int(directory.counts[group])]
+                self._fields.update(self._parse(content_size, data, members))
+                self._groups.add(group)
+        return len(found) > 0
+
+    def _load_directory(self) -> FieldDirectory | None:
+        if self._directory is None:
+            body = self._body(SectionType.FIELD_DIRECTORY)
+            section = self._section(SectionType.FIELDS)
+            if body is None or section is None:
+                return None
+            file = self._file
+            self._directory = annex_metadata.parse_directory(
+                body, file.catalog.num_columns, section.size, file.limits
+            )
+        return self._directory
+
+    def _parse(
+        self, content_size: int, data: memoryview, members: Positions
+    ) -> dict[int, pa.Field]:
+        """The fields of a group by position, held against the types that are stored."""
+        content = ZSTD.decompress(data, content_size, _STRUCTURE, self._file.limits)
+        try:
+            schema = pa.ipc.read_schema(pa.py_buffer(content))
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise CorruptFileError(f"fields: {error}", structure=_STRUCTURE) from error
+        if len(schema) != len(members):
+            raise CorruptFileError(
+                f"{len(schema)} fields for {len(members)} columns", structure=_STRUCTURE
+            )
+        named = pa.schema([field.with_name(f"{i:06}") for i, field in enumerate(schema)])
+        try:
+            catalog = catalog_from_arrow(named, 1)
+        except MosaicError as error:
+            raise CorruptFileError(f"fields: {error}", structure=_STRUCTURE) from error
+        claimed = Selection(catalog, np.arange(len(named))).import_schema()
+        stored = Selection(self._file.catalog, members).import_schema()
+        for left, right in zip(claimed, stored, strict=True):
+            if left.type != right.type or left.nullable != right.nullable:
+                raise CorruptFileError(
+                    f"column {right.name!r} is stored as {right.type}, but its field as "
+                    f"{left.type}",
+                    structure=_STRUCTURE,
+                )
+        return dict(zip(members.tolist(), schema, strict=True))

@@ -1,0 +1,204 @@
+"""Sections of metadata in the annex: key-values, and what Arrow knows of fields beyond their type.
+
+All are stored as zstd frames with checksums, whatever the compression of the file, so that a part
+can be read and checked without the rest. A *block* is 4 bytes big-endian, the size of its content,
+and a frame.
+
+Type 3, key-values: a block. Content: varint number of pairs, then for each pair 1 byte (0 = Arrow's
+schema metadata, 1 = the user's), varint length and bytes of the key, varint length and bytes of the
+value.
+
+Type 4, the directory of fields: a block. Content, in numbers of 4 bytes, big-endian: how many
+columns are listed, how many groups; for each listed column its position in name order minus that of
+the one listed before (the first: its position); for each group of columns their number, the size of
+its frame and the size of its content. Columns that are read as they were written are not listed.
+
+Type 5, fields: the frames of all groups, one after another. Content: an Arrow IPC schema message
+with one field for each column of the group, named by its number in the group.
+
+Type 6, dictionaries: a block. Content: an Arrow IPC stream with a column for each dictionary, named
+by the position of its column, each with its entries as the one value of a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from pymosaic.errors import CorruptFileError
+from pymosaic.format.compression import ZSTD
+from pymosaic.format.varint import decode_varint, encode_varint
+from pymosaic.limits import Limits
+
+__all__ = [
+    "FieldDirectory",
+    "KeyValues",
+    "compress",
+    "emit_content",
+    "emit_directory",
+    "emit_key_values",
+    "parse_content",
+    "parse_directory",
+    "parse_key_values",
+]
+
+Numbers: TypeAlias = npt.NDArray[np.int64]
+_NUMBER = np.dtype(">u4")
+_STRUCTURE = "annex"
+_PREFIX = 4
+_LEVEL = 3
+_ARROW, _USER = 0, 1
+_compressor = ZSTD.compressor(_LEVEL, checksum=True)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyValues:
+    """Arrow's schema metadata, and the user's."""
+
+    arrow: tuple[tuple[bytes, bytes], ...] = ()
+    user: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDirectory:
+    """Which columns have fields in the annex, by ascending position, and in which groups.
+
+    Parameters
+    ----------
+    positions : array
+        Of the listed columns, in name order.
+    counts, firsts : array
+        For each group, the number of columns, and the first of them among those listed.
+    offsets : array
+        For each group, where its frame starts in its section.
+    sizes : array
+        For each group, the sizes of its frame and of its content.
+    """
+
+    positions: Numbers
+    counts: Numbers
+    firsts: Numbers
+    offsets: Numbers
+    sizes: Numbers
+
+
+def compress(content: bytes) -> bytes:
+    """One frame with a checksum."""
+    return _compressor.compress(content)
+
+
+def _block(content: bytes) -> bytes:
+    return len(content).to_bytes(_PREFIX, "big") + compress(content)
+
+
+def _content(body: bytes | memoryview, limits: Limits) -> memoryview:
+    if len(body) < _PREFIX:
+        raise CorruptFileError("a section of metadata is cut off", structure=_STRUCTURE)
+    size = int.from_bytes(body[:_PREFIX], "big")
+    return memoryview(ZSTD.decompress(body[_PREFIX:], size, _STRUCTURE, limits))
+
+
+class _Reader:
+    """Reads varints and bytes, never beyond the end."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._data = data
+        self._position = 0
+
+    def varint(self) -> int:
+        value, size = decode_varint(self._data[self._position : self._position + 5], _STRUCTURE)
+        self._position += size
+        return value
+
+    def take(self, size: int) -> bytes:
+        if size > self.left:
+            raise CorruptFileError("a section of metadata is cut off", structure=_STRUCTURE)
+        self._position += size
+        return bytes(self._data[self._position - size : self._position])
+
+    @property
+    def left(self) -> int:
+        return len(self._data) - self._position
+
+    def count(self) -> int:
+        """A number of things that take at least a byte each."""
+        value = self.varint()
+        if value > self.left:
+            raise CorruptFileError("a section of metadata is cut off", structure=_STRUCTURE)
+        return value
+
+
+def emit_key_values(pairs: KeyValues) -> bytes:
+    """The body of a section of key-values."""
+    found = [(_ARROW, key, value) for key, value in pairs.arrow]
+    found += [(_USER, key.encode(), value.encode()) for key, value in pairs.user]
+    content = encode_varint(len(found)) + b"".join(
+        bytes([kind]) + encode_varint(len(key)) + key + encode_varint(len(value)) + value
+        for kind, key, value in found
+    )
+    return _block(content)
+
+
+def parse_key_values(body: bytes | memoryview, limits: Limits) -> KeyValues:
+    """Parse a section of key-values; kinds that are not known are skipped."""
+    reader = _Reader(_content(body, limits))
+    arrow, user = [], []
+    for _ in range(reader.count()):
+        (kind,) = reader.take(1)
+        key, value = (reader.take(reader.varint()) for _ in range(2))
+        if kind == _ARROW:
+            arrow.append((key, value))
+        elif kind == _USER:
+            try:
+                user.append((key.decode(), value.decode()))
+            except UnicodeDecodeError as error:
+                raise CorruptFileError(f"user metadata: {error}", structure=_STRUCTURE) from error
+    return KeyValues(tuple(arrow), tuple(user))
+
+
+def emit_directory(positions: Sequence[int], groups: Sequence[tuple[int, int, int]]) -> bytes:
+    """The body of a directory; groups are numbers of columns, frame sizes and content sizes."""
+    steps = np.diff(np.asarray(positions, np.int64), prepend=0)
+    flat = np.asarray(groups, np.int64).reshape(-1)
+    numbers = np.concatenate(([len(positions), len(groups)], steps, flat))
+    return _block(numbers.astype(_NUMBER).tobytes())
+
+
+def parse_directory(
+    body: bytes | memoryview, num_columns: int, fields_size: int, limits: Limits
+) -> FieldDirectory:
+    """Parse a directory.
+
+    Checked: positions ascend and exist, groups hold all listed columns and fill ``fields_size``.
+    """
+    content = _content(body, limits)
+    numbers = np.frombuffer(content, np.uint8, len(content) // 4 * 4).view(_NUMBER).astype(np.int64)
+    if len(numbers) < 2 or len(content) != 4 * (2 + int(numbers[0]) + 3 * int(numbers[1])):
+        raise CorruptFileError("a section of metadata is cut off", structure=_STRUCTURE)
+    num_listed = int(numbers[0])
+    steps = numbers[2 : 2 + num_listed]
+    positions = np.cumsum(steps)
+    if num_listed and (not steps[1:].all() or positions[-1] >= num_columns):
+        raise CorruptFileError("fields of columns that do not exist", structure=_STRUCTURE)
+    groups = numbers[2 + num_listed :].reshape(-1, 3)
+    # Numbers of 32 bits, of which there are fewer than 2**30, do not overflow 64 bits.
+    ends = np.cumsum(groups, axis=0)
+    totals = ends[-1].tolist() if len(groups) else [0, 0]
+    if totals[:2] != [num_listed, fields_size]:
+        raise CorruptFileError("fields do not match their directory", structure=_STRUCTURE)
+    starts = ends - groups
+    return FieldDirectory(positions, groups[:, 0], starts[:, 0], starts[:, 1], groups[:, 1:])
+
+
+def emit_content(content: bytes) -> bytes:
+    """A block."""
+    return _block(content)
+
+
+def parse_content(body: bytes | memoryview, limits: Limits) -> memoryview:
+    """The content of a block."""
+    return _content(body, limits)

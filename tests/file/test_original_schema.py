@@ -1,0 +1,276 @@
+"""The Arrow schema as it was written: types, metadata, dictionaries, what the user stored."""
+
+from __future__ import annotations
+
+import datetime
+import io
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import pymosaic
+from pymosaic.format import annex_metadata
+from pymosaic.format.annex import SectionType
+from pymosaic.testing.annex import with_annex, without_annex
+from pymosaic.testing.pieces import INTEGER, ONE_TWO, array, of_one
+from tests.io_pattern.recording import RecordingSource
+from tests.property.reference import reference_table
+from tests.writing import write, written
+
+LISTS: list[Any] = [[1, 2], None, [], [5]]
+TEXTS = ["a", None, "", "x"]
+BINARIES = [b"a", None, b"", b"x"]
+DECIMALS = [Decimal("1.5"), None, Decimal("-1.5"), Decimal(0)]
+TIMES = [1000, 2000, None, 3000]
+DAYS = [datetime.date(2020, 1, 1), None, datetime.date(1960, 1, 1), datetime.date(1970, 1, 1)]
+ZOO = {
+    "dictionary": pa.array(["a", "b", None, "a"]).dictionary_encode(),
+    "ordered dictionary with unused entries": pa.DictionaryArray.from_arrays(
+        pa.array([1, 0, None, 1], pa.int16()), ["x", "y", "z"], ordered=True
+    ),
+    "dictionary of numbers": pa.array([7, 7, None, 1 << 40]).dictionary_encode(),
+    "large string": pa.array(TEXTS, pa.large_string()),
+    "large binary": pa.array(BINARIES, pa.large_binary()),
+    "string view": pa.array(TEXTS, pa.string_view()),
+    "binary view": pa.array(BINARIES, pa.binary_view()),
+    "fixed-size binary": pa.array([b"abcd", None, b"0123", b"zzzz"], pa.binary(4)),
+    "fixed-size list": pa.array([[1, 2], None, [3, 4], [5, None]], pa.list_(pa.int32(), 2)),
+    "large list": pa.array(LISTS, pa.large_list(pa.int32())),
+    "list view": pa.array(LISTS, pa.list_view(pa.int32())),
+    "large list view": pa.array(LISTS, pa.large_list_view(pa.int32())),
+    "half": pa.array(np.array([1.5, 2, np.inf, -0.0], np.float16)),
+    "uint8": pa.array([0, 255, None, 1], pa.uint8()),
+    "uint16": pa.array([0, 65535, None, 1], pa.uint16()),
+    "uint32": pa.array([0, (1 << 32) - 1, None, 1], pa.uint32()),
+    "uint64": pa.array([0, (1 << 64) - 1, None, 1], pa.uint64()),
+    "date64": pa.array(DAYS, pa.date64()),
+    "time in seconds": pa.array(TIMES, pa.time32("s")),
+    "time in microseconds": pa.array(TIMES, pa.time64("us")),
+    "timestamp in seconds": pa.array(TIMES, pa.timestamp("s")),
+    "timestamp in seconds with zone": pa.array(TIMES, pa.timestamp("s", "Europe/Oslo")),
+    "decimal32": pa.array(DECIMALS, pa.decimal32(5, 2)),
+    "decimal256": pa.array(DECIMALS, pa.decimal256(30, 2)),
+    "null": pa.nulls(4),
+    "uuid": pa.array([b"0" * 16, None, b"1" * 16, b"2" * 16], pa.uuid()),
+    "bool8": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0, None, 1], pa.int8())),
+    "run-end encoded": pa.RunEndEncodedArray.from_arrays(pa.array([2, 4], pa.int32()), ["a", "b"]),
+    "map of large strings": pa.array(
+        [[("a", "b")], None, [], [("c", None)]], pa.map_(pa.string(), pa.large_string())
+    ),
+    "list of dictionaries": pa.array([["a", "b"], None, [], ["a"]]).cast(
+        pa.list_(pa.dictionary(pa.int32(), pa.string()))
+    ),
+    "plain": pa.array([1, 2, 3, 4]),
+}
+FIELDS = [
+    pa.field(name, column.type, metadata={"comment": name} if number % 3 == 0 else None)
+    for number, (name, column) in enumerate(ZOO.items())
+]
+TABLE = pa.table(list(ZOO.values()), pa.schema(FIELDS, {"origin": "zoo", b"\xff": b"\x00"}))
+
+
+@pytest.fixture(scope="module", params=["zstd", "none"])
+def data(request: pytest.FixtureRequest) -> bytes:
+    return written(TABLE, compression=request.param, metadata={"me": "ü", "": ""})
+
+
+def test_everything_comes_back(data: bytes) -> None:
+    found = pymosaic.read_table(data, types="arrow")
+    assert found.schema.equals(TABLE.schema, check_metadata=True)
+    assert found.equals(TABLE, check_metadata=True)
+    found.validate(full=True)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_each_column_comes_back_alone(name: str, data: bytes) -> None:
+    found = pymosaic.read_table(data, columns=[name], types="arrow")
+    assert found.schema.field(0).equals(TABLE.schema.field(name), check_metadata=True)
+    assert found.schema.metadata == TABLE.schema.metadata
+    assert found[name].equals(TABLE[name])
+
+
+def test_stored_types_are_those_without_an_annex(data: bytes) -> None:
+    found = pymosaic.read_table(data, types="mosaic")
+    plain = pymosaic.read_table(without_annex(written(TABLE)))
+    assert found.schema.equals(plain.schema, check_metadata=True)
+    assert found.equals(plain)
+
+
+def test_a_file_without_any_is_read_as_it_is_stored() -> None:
+    data = written(TABLE, checksum=False)
+    assert pymosaic.read_table(data, types="arrow").equals(pymosaic.read_table(data))
+
+
+def test_the_file_is_whole_and_the_reference_reads_it(data: bytes) -> None:
+    assert pymosaic.verify(data) == []
+    assert reference_table(data).equals(pymosaic.read_table(data))
+
+
+def test_batches_and_filters_give_the_same_types(data: bytes) -> None:
+    with pymosaic.MosaicFile(data, types="arrow") as file:
+        assert file.schema.equals(TABLE.schema, check_metadata=True)
+        (batch,) = file.iter_batches()
+        assert pa.table(batch).equals(TABLE, check_metadata=True)
+        assert pa.table(file).equals(TABLE)
+        some = file.read(columns=["uint8", "dictionary"], filters=[("plain", ">", 2)])
+    assert some.equals(TABLE.slice(2).select(["uint8", "dictionary"]))
+
+
+def test_the_users_own_comes_back(data: bytes) -> None:
+    assert pymosaic.read_metadata(data).user == {"me": "ü", "": ""}
+    assert pymosaic.read_metadata(written(TABLE)).user == {}
+
+
+@pytest.mark.parametrize("wrong", [{"a": 1}, {b"a": "b"}, "a", [("a", "b")]])
+def test_only_text_can_be_stored(wrong: Any) -> None:
+    with pytest.raises(pymosaic.InvalidDataError, match="metadata must be a dict of str"):
+        written(TABLE, metadata=wrong)
+
+
+def test_metadata_needs_an_annex() -> None:
+    with pytest.raises(pymosaic.InvalidOptionError, match="checksum=True"):
+        written(TABLE, metadata={"a": "b"}, checksum=False)
+
+
+def test_types_has_two_values() -> None:
+    with pytest.raises(pymosaic.InvalidOptionError, match="'mosaic' or 'arrow'"):
+        pymosaic.read_table(written(TABLE), types="pandas")  # type: ignore[arg-type]
+
+
+def test_a_plain_table_needs_no_more_than_checksums() -> None:
+    table = pa.table({"a": [1], "b": ["x"], "c": [[1]], "d": [datetime.datetime(2020, 1, 1)]})
+    assert pymosaic.read_metadata(written(table)).annex_size == 56
+
+
+def test_dictionaries_of_several_batches_are_united() -> None:
+    parts = [pa.array(values).dictionary_encode() for values in (["b", "a"], ["c", "a", None])]
+    batches = [pa.record_batch({"d": part}) for part in parts]
+    data = write(batches, batches[0].schema, row_group_bytes=1)
+    found = pymosaic.read_table(data, types="arrow")
+    assert found["d"].chunk(1).dictionary.to_pylist() == ["b", "a", "c"]
+    assert found["d"].to_pylist() == ["b", "a", "c", "a", None]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"a": [1, 2]}),
+        pd.DataFrame({"a": [1, 2]}, index=pd.Index([5, 6], name="n")),
+        pd.DataFrame({"a": [1, 2]}, index=pd.RangeIndex(4, 8, 2)),
+        pd.DataFrame({"a": [1, 2]}, index=pd.MultiIndex.from_tuples([(1, "x"), (2, "y")])),
+        pd.DataFrame({"a": [1, 2]}, index=pd.date_range("2020", periods=2, tz="UTC")),
+        pd.DataFrame({"c": pd.Categorical(["b", "a"], ["z", "b", "a"], ordered=True)}),
+        pd.DataFrame({"i": pd.array([1, None], "Int8"), "b": pd.array([True, None], "boolean")}),
+        pd.DataFrame({"u": np.array([1, 2], np.uint64), "h": np.array([1, 2], np.float16)}),
+        pd.DataFrame({"s": pd.array(["x", None], "string"), "t": pd.date_range("2020", periods=2)}),
+        pd.DataFrame({"p": pd.period_range("2020", periods=2, freq="D")}),
+    ],
+)
+def test_frames_come_back(frame: pd.DataFrame) -> None:
+    data = written(frame)
+    found = pymosaic.read_table(data, types="arrow").to_pandas()
+    # Arrow does not keep the frequency of an index either.
+    pd.testing.assert_frame_equal(found, frame, check_freq=False)
+
+
+class TestMerge:
+    def merged(self, *files: bytes) -> bytes:
+        out = io.BytesIO()
+        pymosaic.merge(files, out)
+        assert pymosaic.verify(out.getvalue()) == []
+        return out.getvalue()
+
+    def test_keeps_what_all_files_have(self, data: bytes) -> None:
+        merged = self.merged(data, data)
+        found = pymosaic.read_table(merged, types="arrow")
+        assert found.schema.equals(TABLE.schema, check_metadata=True)
+        assert found.slice(4).equals(TABLE)
+        assert pymosaic.read_metadata(merged).user == {"me": "ü", "": ""}
+
+    def test_drops_what_differs(self) -> None:
+        files = [written(TABLE, metadata={"n": str(n)}) for n in range(2)]
+        merged = self.merged(*files)
+        assert pymosaic.read_metadata(merged).user == {}
+        assert pymosaic.read_schema(merged, types="arrow").types == TABLE.schema.types
+
+    def test_drops_types_that_one_file_lacks(self, data: bytes) -> None:
+        if pymosaic.read_metadata(data).compression == "zstd":
+            merged = self.merged(data, without_annex(data))
+            assert pymosaic.read_schema(merged, types="arrow") == pymosaic.read_schema(data)
+
+
+def test_few_columns_read_few_groups() -> None:
+    names = [f"c{i:04}" for i in range(1000)]
+    schema = pa.schema([pa.field(n, pa.int64(), metadata={"about": n * 50}) for n in names])
+    data = written(pa.table([[1]] * 1000, schema))
+    source = RecordingSource(data, tail_bytes=32)
+    with pymosaic.MosaicFile(source, types="arrow") as file:
+        source.forget()
+        found = file.read(columns=["c0500"])
+    assert found.schema.field(0).metadata == {b"about": b"c0500" * 50}
+    assert sum(size for _, size in source.reads) < pymosaic.read_metadata(data).annex_size // 2
+
+
+class TestLies:
+    PLAIN = of_one(INTEGER, ONE_TWO)
+
+    def refused(self, error: type[pymosaic.MosaicError], match: str, data: bytes) -> None:
+        with pytest.raises(error, match=match):
+            pymosaic.read_table(data, types="arrow")
+        assert pymosaic.read_table(data).num_rows == 2
+
+    def file(self, field: pa.Field | bytes, positions: list[int], count: int = 1) -> bytes:
+        content = field
+        if isinstance(field, pa.Field):
+            content = pa.schema([field]).serialize().to_pybytes()
+        frame = annex_metadata.compress(content)
+        directory = annex_metadata.emit_directory(positions, [(count, len(frame), len(content))])
+        kinds = SectionType.FIELDS, SectionType.FIELD_DIRECTORY
+        return with_annex(self.PLAIN, (kinds[0], frame), (kinds[1], directory))
+
+    def test_the_truth(self) -> None:
+        data = self.file(pa.field("0", pa.uint16()), [0])
+        assert pymosaic.read_schema(data, types="arrow").types == [pa.uint16()]
+
+    @pytest.mark.parametrize(
+        "kind", [pa.int64(), pa.string(), pa.struct({"a": pa.int32()}), pa.list_(pa.int32())]
+    )
+    def test_a_type_that_is_stored_otherwise(self, kind: pa.DataType) -> None:
+        self.refused(pymosaic.CorruptFileError, "annex", self.file(pa.field("0", kind), [0]))
+
+    def test_a_column_that_is_not_there(self) -> None:
+        data = self.file(pa.field("0", pa.uint16()), [7])
+        self.refused(pymosaic.CorruptFileError, "columns that do not exist", data)
+
+    def test_more_columns_than_fields(self) -> None:
+        data = self.file(pa.field("0", pa.uint16()), [0], count=2)
+        self.refused(pymosaic.CorruptFileError, "do not match their directory", data)
+
+    def test_bytes_that_are_no_schema(self) -> None:
+        self.refused(pymosaic.CorruptFileError, "fields", self.file(b"\xff" * 100, [0]))
+
+    def test_nulls_of_a_huge_fixed_size(self) -> None:
+        nulls = of_one(array(INTEGER), bytes([1, 1, 0, 0b1111, 0]))
+        content = pa.schema([pa.field("0", pa.list_(pa.int32(), 1 << 30))]).serialize()
+        frame = annex_metadata.compress(content.to_pybytes())
+        directory = annex_metadata.emit_directory([0], [(1, len(frame), content.size)])
+        data = with_annex(
+            nulls, (SectionType.FIELDS, frame), (SectionType.FIELD_DIRECTORY, directory)
+        )
+        limits = pymosaic.Limits(max_row_group_bytes=1 << 20)
+        with pytest.raises(pymosaic.LimitExceededError, match="fixed_size_list"):
+            pymosaic.read_table(data, types="arrow", limits=limits)
+
+    @pytest.mark.parametrize("body", [b"", b"\x00\x00", b"\x00\x00\x00\x09abc"])
+    def test_key_values_that_are_cut_off(self, body: bytes) -> None:
+        data = with_annex(self.PLAIN, (SectionType.KEY_VALUES, body))
+        self.refused(pymosaic.CorruptFileError, "annex", data)
+
+    def test_key_values_that_claim_gigabytes(self) -> None:
+        body = b"\xff\xff\xff\xff" + annex_metadata.compress(b"\x00")
+        data = with_annex(self.PLAIN, (SectionType.KEY_VALUES, body))
+        self.refused(pymosaic.LimitExceededError, "max_block_bytes", data)
