@@ -27,7 +27,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     directory = tmp_path_factory.mktemp("format")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(directory)
-        assert [run_document(page) for page in PAGES] == [1, 1]
+        assert [run_document(page) for page in PAGES] == [1, 2]
     return {path.name: path.read_bytes() for path in directory.iterdir()}
 
 

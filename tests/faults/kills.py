@@ -14,6 +14,7 @@ import signal
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +34,7 @@ def _table(version: int) -> pa.Table:
 
 def _write(version: int, target: Path, use_threads: bool) -> None:
     table = _table(version)
-    options = {"row_group_bytes": 100_000, "use_threads": use_threads}
+    options: dict[str, Any] = {"row_group_bytes": 100_000, "use_threads": use_threads}
     with pymosaic.MosaicWriter(target, table.schema, **options) as writer:
         for start in range(0, _ROWS, 500):
             writer.write(table.slice(start, 500))

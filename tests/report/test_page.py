@@ -398,7 +398,7 @@ class TestKeyboard:
 
 
 def test_the_pointer_finds_columns(open_page: OpenPage, tmp_path: Path) -> None:
-    page = open_page(page_of(bytes_of(pa.table({"only": range(50)})), tmp_path))
+    page = open_page(page_of(bytes_of(pa.table({"only": range(500)})), tmp_path))
     page.page.hover("#map")
     lines = page.text("#tooltip").splitlines()
     assert lines[:2] == ["only", "BIGINT · PLAIN"]

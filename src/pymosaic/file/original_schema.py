@@ -63,11 +63,12 @@ class SchemaRecorder:
         """Take in the dictionaries of a batch; entries that are new come after the others."""
         for name in self._names:
             column = batch.column(name)
-            if not pa.types.is_dictionary(column.type):
-                continue
-            entries = column.dictionary
+            entries = column.dictionary if pa.types.is_dictionary(column.type) else None
             known = self._dictionaries.get(name, entries)
-            if known is not None and not known.equals(entries):
+            if entries is None:
+                # Values of this batch may be in no dictionary.
+                known = None
+            elif known is not None and not known.equals(entries):
                 known = _united(known, entries)
             if known is not None and known.nbytes > _MAX_DICTIONARY_BYTES:
                 known = None
@@ -125,10 +126,10 @@ def _stream(columns: dict[str, pa.Array]) -> bytes:
 def _field_bodies(schema: pa.Schema, unusual: list[int], catalog: Catalog) -> list[Body]:
     positions = catalog.original_order()[unusual]
     stored = Selection(catalog, positions).import_schema()
-    fields = map(schema.field, unusual)
+    given = map(schema.field, unusual)
     listed = [
         (position, field)
-        for position, field, other in zip(positions.tolist(), fields, stored, strict=True)
+        for position, field, other in zip(positions.tolist(), given, stored, strict=True)
         if not field.equals(other, check_metadata=True)
     ]
     if not listed:
