@@ -106,6 +106,17 @@ def test_a_bucket_cannot_be_moved_over_the_annex(bucket_size: int) -> None:
             pymosaic.read_table(flip(data, position).data, limits=LIMITS)
 
 
+@pytest.mark.parametrize("distance", [-13, -1, 1, 13])
+def test_an_annex_that_was_moved_is_noticed(distance: int) -> None:
+    data = written(TABLE, compression="none", num_buckets=1)
+    stop = int.from_bytes(data[-24:-16], "big")
+    start = stop - pymosaic.read_metadata(data).annex_size
+    moved = bytearray(data)
+    moved[start + distance : stop + distance] = data[start:stop]
+    with pytest.raises(pymosaic.CorruptFileError):
+        pymosaic.read_table(bytes(moved))
+
+
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("rows", [4, 0], ids=["rows", "no rows"])
 def test_the_reference_reads_it(name: str, rows: int) -> None:

@@ -32,6 +32,8 @@ __all__ = [
 MISMATCH = "does not match its checksum in the annex"
 _STRUCTURE = "annex"
 _CHECKSUM_SIZE = 4
+# How much is searched for what is left of an annex, from either end.
+_SEARCHED_BYTES = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +201,15 @@ def check_absent(
         return
     if doubt is not None:
         raise doubt
-    stop = min(data_stop + len(annex_format.HEAD_MAGIC), schema_offset)
-    if _bytes(tail, source, data_stop, stop) == annex_format.HEAD_MAGIC:
-        raise CorruptFileError(
-            f"an annex starts at byte {data_stop}, but none ends before the schema block",
-            structure=_STRUCTURE,
-        )
+    # No known writer leaves bytes here; what is left of an annex may have been moved.
+    for start, stop in (
+        (data_stop, min(data_stop + _SEARCHED_BYTES, schema_offset)),
+        (max(data_stop, schema_offset - _SEARCHED_BYTES), schema_offset),
+    ):
+        unknown = bytes(_bytes(tail, source, start, stop))
+        if annex_format.HEAD_MAGIC in unknown or annex_format.TRAILER_MAGIC in unknown:
+            raise CorruptFileError(
+                f"parts of an annex lie after byte {data_stop}, but none ends before the schema "
+                "block",
+                structure=_STRUCTURE,
+            )
