@@ -48,6 +48,22 @@ oldest_tests += $(filter-out %/test_kill.py %/test_interleavings.py %/test_commi
 test-paimon: $(paimon_installed) ## Test Paimon tables, and files and datasets with the oldest versions, in .venv-paimon
 	$(paimon)/python -m pytest $(or $(PAIMON_ARGS),-n auto --dist loadgroup tests/paimon $(oldest_tests))
 
+# An environment for each version of Spark, with the package as .venv has it.
+SPARK ?= 4.3
+spark_env := .venv-spark-$(SPARK)
+
+.PHONY: test-spark
+test-spark: $(installed) $(spark_env)/tools ## Run the tests of Spark on a version of it (SPARK=4.0, 4.1, 4.2 or 4.3)
+	@scripts/ensure-system java
+	$(spark_env)/bin/python -m pytest $(or $(SPARK_TESTS),tests/spark)
+
+$(spark_env)/tools: pyproject.toml | $(installed)
+	$(bin)/python -m venv --clear $(spark_env)
+	cp -r .venv/lib/python*/site-packages/*pymosaic_format-* $(spark_env)/lib/python*/site-packages
+	$(spark_env)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(spark_env)/bin/python -m pip install --quiet pymosaic-format --group test-spark 'pyspark[connect]==$(SPARK).*'
+	@touch $@
+
 .PHONY: bench
 bench: $(installed) ## Compare with other formats (BENCH_ARGS="--quick" or "--help" for more)
 	$(bin)/python -m benchmarks $(BENCH_ARGS)
@@ -133,7 +149,7 @@ build/fuzz/coverage.so: tests/fuzz/coverage.c
 
 .PHONY: clean
 clean: ## Remove .venv, caches and everything built
-	rm -rf .venv .venv-paimon build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-paimon .venv-spark-* build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -rf src/*.egg-info $(addsuffix /*.so,$(kernels))
 	find src tests benchmarks examples scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -1,12 +1,12 @@
-"""Spark Connect: a server of its own, and a client that has no JVM."""
+"""Spark Connect: servers of their own, and clients that have no JVM."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-CLIENT = """
+from pymosaic.spark.connect.__main__ import PLUGIN, command
+from tests.spark.connect_servers import connect_server, run_client
+
+PROLOGUE = """
 import json, sys
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
@@ -14,20 +14,15 @@ from pyspark.sql import functions as f
 import pymosaic.spark
 from pymosaic.spark import jobs
 
-wide, out = sys.argv[1:]
-builder = SparkSession.builder.remote("local[2]")
-for key, value in {
-    "spark.driver.memory": "1g",
-    "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.connect.grpc.binding.address": "127.0.0.1",
-}.items():
-    builder = builder.config(key, value)
-spark = builder.getOrCreate()
+address, wide, out = sys.argv[1:]
+spark = SparkSession.builder.remote(address).getOrCreate()
 support = pymosaic.spark.enable(spark)
 again = pymosaic.spark.enable(spark)
 full = spark.read.format("mosaic").load(wide)
+"""
+PLAIN_CLIENT = (
+    PROLOGUE
+    + """
 narrow = pymosaic.spark.read(spark, wide, columns=["id", "column_00*"], filters=[("id", "<", 30)])
 filtered = full.where("id = 3").union(full.where("id = 44")).select("id", "column_002")
 pymosaic.spark.write(narrow.select("id", (f.col("id") % 2).alias("odd")), out, partition_by=["odd"])
@@ -38,7 +33,8 @@ except Exception as error:
     message = str(error)
 long = narrow.selectExpr("id", "concat('f', id % 3) AS feature", "column_002 AS value")
 found = {
-    "support": [support.push_down, list(support.reasons), support == again],
+    "support": [support.push_down, support == again],
+    "reasons": list(support.reasons),
     "sum": full.agg(f.sum("column_003")).collect()[0][0],
     "columns": len(full.columns),
     "narrow": [len(narrow.columns), narrow.count()],
@@ -55,23 +51,32 @@ found = {
 print(json.dumps(found), file=open(out + ".json", "w"))
 spark.stop()
 """
+)
+CLIENT = (
+    PROLOGUE
+    + """
+narrow = full.where("id < 30").select("id", "column_003")
+found = {
+    "support": [support.push_down, support.driver_planning, list(support.reasons)],
+    "same": support == again,
+    "plan": narrow._explain_string("formatted"),
+    "rows": sorted(list(row) for row in narrow.collect()),
+    "count": full.count(),
+}
+print(json.dumps(found), file=open(out + ".json", "w"))
+spark.stop()
+"""
+)
 
 
 def test_results_are_right_and_columns_narrows(wide: Path, tmp_path: Path):
     out = tmp_path / "out"
-    # With SPARK_TESTING the server takes any free port.
-    environment = os.environ | {"SPARK_TESTING": "1", "PYSPARK_PYTHON": sys.executable}
-    done = subprocess.run(
-        [sys.executable, "-c", CLIENT, str(wide), str(out)],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=1500,
-    )
-    assert done.returncode == 0, done.stderr[-6000:]
+    with connect_server(tmp_path / "log", with_mosaic=False) as address:
+        run_client(PLAIN_CLIENT, address, str(wide), str(out))
     found = json.loads(out.with_suffix(".json").read_text())
-    assert found["support"] == [False, ["Spark Connect gives no access to the optimizer"], True]
+    assert found["support"] == [False, True]
+    [reason] = found["reasons"]
+    assert "python -m pymosaic.spark.connect" in reason
     assert found["sum"] == sum(3 * row for row in range(80))
     assert found["columns"] == 300
     assert found["narrow"] == [11, 30]
@@ -79,3 +84,24 @@ def test_results_are_right_and_columns_narrows(wide: Path, tmp_path: Path):
     assert found["written"] == [[row, row % 2] for row in range(30)]
     assert "did you mean 'columns'" in found["message"]
     assert found["jobs"] == [2, True, 4, 2]
+
+
+def test_a_server_that_knows_mosaic_pushes_down(wide: Path, tmp_path: Path):
+    out = tmp_path / "out"
+    with connect_server(tmp_path / "log", with_mosaic=True) as address:
+        run_client(CLIENT, address, str(wide), str(out))
+    found = json.loads(out.with_suffix(".json").read_text())
+    assert found["support"] == [True, True, []]
+    assert found["same"]
+    assert found["rows"] == [[row, 3 * row] for row in range(30)]
+    assert found["count"] == 80
+    assert "column_003" in found["plan"]
+    assert "column_004" not in found["plan"]
+
+
+def test_plugins_of_the_caller_stay():
+    line = command(["--conf", "spark.plugins=one.Plugin", "--master", "local[2]"])
+    assert f"spark.plugins=one.Plugin,{PLUGIN}" in line
+    assert sum(word.startswith("spark.plugins=") for word in line) == 1
+    assert "spark.mosaic.server=true" in line
+    assert line[-1].endswith("driver.py")

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+from pymosaic.spark.connect import local_server, server_is_ready
 from pymosaic.threads import Background
 
 __all__ = ["Support", "active", "enable", "own_python"]
@@ -106,8 +107,7 @@ def enable(spark: SparkSession) -> Support:
 
 def _make_ready(spark: SparkSession) -> Support:
     if not hasattr(spark, "_jsparkSession"):
-        _register_plainly(spark)
-        return Support(False, False, ("Spark Connect gives no access to the optimizer",))
+        return _make_client_ready(spark)
     try:
         _install(spark)
     except Exception as error:  # whatever the JVM or py4j find wrong
@@ -115,6 +115,18 @@ def _make_ready(spark: SparkSession) -> Support:
             _register_plainly(spark)
         return Support(False, False, (f"Java parts: {_first_line(error)}",))
     return Support(True, True)
+
+
+def _make_client_ready(spark: SparkSession) -> Support:
+    """Set up what the server of a Connect client lacks."""
+    server = local_server(spark)
+    if server is not None:
+        return enable(server)
+    if server_is_ready(spark):
+        return Support(True, True)
+    _register_plainly(spark)
+    advice = "start the Connect server with `python -m pymosaic.spark.connect`"
+    return Support(False, False, (f"the server's optimizer does not know Mosaic: {advice}",))
 
 
 @contextmanager

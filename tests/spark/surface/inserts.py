@@ -1,0 +1,237 @@
+"""Inserts into tables, and what deletes rows."""
+
+from tests.spark.surface.spellings import Spelling
+
+KIND = "Fill tables"
+READ = "SELECT * FROM t"
+T = "CREATE TABLE t (id INT, name STRING) USING mosaic; INSERT INTO t VALUES (1, 'a'), (2, 'b')"
+P = "CREATE TABLE t (id INT, name STRING, k INT) USING mosaic PARTITIONED BY (k); INSERT INTO t VALUES (1, 'a', 0), (2, 'b', 0), (3, 'c', 1)"
+P2 = "CREATE TABLE t (id INT, k INT, g STRING) USING mosaic PARTITIONED BY (k, g); INSERT INTO t VALUES (1, 0, 'x'), (2, 0, 'y'), (3, 1, 'x')"
+DYNAMIC = "SET spark.sql.sources.partitionOverwriteMode=dynamic; "
+
+ROWS = [
+    Spelling("INSERT INTO … VALUES", "INSERT INTO t VALUES (3, 'c'), (4, NULL)", READ, T),
+    Spelling("INSERT INTO TABLE", "INSERT INTO TABLE t VALUES (3, 'c')", READ, T),
+    Spelling("INSERT t", "INSERT INTO t SELECT id + 10, name FROM t", READ, T),
+    Spelling("INSERT INTO … TABLE", "INSERT INTO t TABLE t", READ, T),
+    Spelling("INSERT INTO some columns", "INSERT INTO t (id) VALUES (9)", READ, T),
+    Spelling(
+        "INSERT INTO columns in another order", "INSERT INTO t (name, id) VALUES ('z', 9)", READ, T
+    ),
+    Spelling(
+        "INSERT INTO columns in another case", "INSERT INTO t (NAME, ID) VALUES ('z', 9)", READ, T
+    ),
+    Spelling(
+        "INSERT INTO an unknown column",
+        "INSERT INTO t (nothing) VALUES (9)",
+        READ,
+        T,
+        error="nothing",
+    ),
+    Spelling(
+        "INSERT INTO too many values", "INSERT INTO t VALUES (1, 'a', 2)", READ, T, error="column"
+    ),
+    Spelling("INSERT INTO too few values", "INSERT INTO t VALUES (1)", READ, T, error="column"),
+    Spelling("INSERT INTO … BY NAME", "INSERT INTO t BY NAME SELECT 'z' AS name, 9 AS id", READ, T),
+    Spelling(
+        "INSERT INTO … BY NAME, a column missing", "INSERT INTO t BY NAME SELECT 9 AS id", READ, T
+    ),
+    Spelling("INSERT of another type", "INSERT INTO t VALUES (CAST(7 AS BIGINT), 5)", READ, T),
+    Spelling(
+        "INSERT of a value that does not fit",
+        "INSERT INTO t VALUES (3000000000, 'x')",
+        READ,
+        T,
+        error="overflow",
+    ),
+    Spelling(
+        "INSERT of text into a number", "INSERT INTO t VALUES ('five', 'x')", READ, T, error="ast"
+    ),
+    Spelling("INSERT OVERWRITE", "INSERT OVERWRITE t VALUES (9, 'z')", READ, T),
+    Spelling("INSERT OVERWRITE TABLE … SELECT", "INSERT OVERWRITE TABLE t SELECT 9, 'z'", READ, T),
+    Spelling(
+        "INSERT OVERWRITE with no rows", "INSERT OVERWRITE t SELECT 1, 'a' WHERE false", READ, T
+    ),
+    Spelling(
+        "INSERT OVERWRITE … BY NAME",
+        "INSERT OVERWRITE t BY NAME SELECT 'z' AS name, 9 AS id",
+        READ,
+        T,
+    ),
+    Spelling(
+        "INSERT OVERWRITE from itself",
+        "INSERT OVERWRITE t SELECT * FROM t WHERE id = 1",
+        'spark.table("t").count() == 1',
+        T,
+        only="overwrite",
+    ),
+    Spelling(
+        "INSERT OVERWRITE that fails",
+        "INSERT OVERWRITE t SELECT 1, raise_error('broken')",
+        'spark.table("t").count()',
+        T,
+        parquet="SELECT raise_error('broken')",
+        error="broken",
+        note="Parquet loses the rows.",
+    ),
+    Spelling(
+        "INSERT INTO that fails",
+        "INSERT INTO t SELECT 1, raise_error('broken')",
+        READ,
+        T,
+        error="broken",
+    ),
+    Spelling(
+        "INSERT with a common table expression",
+        "WITH s AS (SELECT 8 AS id, 'w' AS name) INSERT INTO t SELECT * FROM s",
+        READ,
+        T,
+    ),
+    Spelling("FROM … INSERT INTO", "FROM t INSERT INTO t SELECT id + 1, name", READ, T),
+    Spelling(
+        "several inserts from one query",
+        "FROM (SELECT 5 AS id) s INSERT INTO t SELECT id, 'x' INSERT INTO t SELECT id + 1, 'y'",
+        READ,
+        T,
+    ),
+    Spelling(
+        "INSERT INTO … PARTITION (k=1)", "INSERT INTO t PARTITION (k = 1) VALUES (9, 'z')", READ, P
+    ),
+    Spelling(
+        "INSERT INTO … PARTITION (k='1')",
+        "INSERT INTO t PARTITION (k = '1') SELECT 9, 'z'",
+        READ,
+        P,
+    ),
+    Spelling(
+        "INSERT INTO … PARTITION (k)", "INSERT INTO t PARTITION (k) SELECT 9, 'z', 5", READ, P
+    ),
+    Spelling(
+        "INSERT INTO a partition, columns named",
+        "INSERT INTO t PARTITION (k = 1) (name, id) VALUES ('z', 9)",
+        READ,
+        P,
+    ),
+    Spelling(
+        "INSERT INTO a new partition",
+        "INSERT INTO t PARTITION (k = 7) VALUES (9, 'z')",
+        "SHOW PARTITIONS t",
+        P,
+    ),
+    Spelling("INSERT INTO a null partition", "INSERT INTO t VALUES (9, 'z', NULL)", READ, P),
+    Spelling(
+        "INSERT INTO PARTITION (k = null)",
+        "INSERT INTO t PARTITION (k = null) VALUES (9, 'z')",
+        READ,
+        P,
+    ),
+    Spelling(
+        "INSERT OVERWRITE … PARTITION (k=1)",
+        "INSERT OVERWRITE t PARTITION (k = 1) VALUES (9, 'z')",
+        READ,
+        P,
+    ),
+    Spelling(
+        "INSERT OVERWRITE a partition with no rows",
+        "INSERT OVERWRITE t PARTITION (k = 0) SELECT 1, 'a' WHERE false",
+        READ,
+        P,
+    ),
+    Spelling(
+        "INSERT OVERWRITE all partitions, static", "INSERT OVERWRITE t VALUES (9, 'z', 1)", READ, P
+    ),
+    Spelling(
+        "INSERT OVERWRITE … PARTITION (k), static",
+        "INSERT OVERWRITE t PARTITION (k) VALUES (9, 'z', 1)",
+        READ,
+        P,
+    ),
+    Spelling(
+        "INSERT INTO two keys, one static",
+        "INSERT INTO t PARTITION (k = 0, g) VALUES (9, 'z')",
+        READ,
+        P2,
+    ),
+    Spelling(
+        "INSERT OVERWRITE two keys, one static",
+        "INSERT OVERWRITE t PARTITION (k = 0, g) VALUES (9, 'x')",
+        READ,
+        P2,
+    ),
+    Spelling(
+        "INSERT OVERWRITE two keys, both static",
+        "INSERT OVERWRITE t PARTITION (k = 0, g = 'x') VALUES (9)",
+        READ,
+        P2,
+    ),
+    Spelling(
+        "INSERT INTO PARTITION of an unknown column",
+        "INSERT INTO t PARTITION (nothing = 1) VALUES (9, 'z')",
+        READ,
+        P,
+        error="nothing",
+    ),
+    Spelling(
+        "INSERT INTO PARTITION of a column that is no key",
+        "INSERT INTO t PARTITION (id = 1) VALUES ('z', 2)",
+        READ,
+        P,
+        error="id",
+    ),
+    Spelling(
+        "INSERT INTO PARTITION of a value that is no number",
+        "INSERT INTO t PARTITION (k = 'x') VALUES (9, 'z')",
+        READ,
+        P,
+        error="x",
+    ),
+    Spelling(
+        "INSERT INTO … REPLACE WHERE",
+        "INSERT INTO t REPLACE WHERE k = 1 VALUES (9, 'z', 1)",
+        '[row.id for row in spark.table("t").orderBy("id").collect()] == [1, 2, 9]',
+        P,
+        only="REPLACE",
+    ),
+    Spelling(
+        "INSERT OVERWRITE DIRECTORY",
+        "INSERT OVERWRITE DIRECTORY '{path}' USING mosaic SELECT 1 AS x",
+        'spark.read.format("mosaic").load(path)',
+    ),
+    Spelling(
+        "INSERT OVERWRITE DIRECTORY with OPTIONS",
+        "INSERT OVERWRITE DIRECTORY USING mosaic OPTIONS (path '{path}') SELECT 1 AS x",
+        'spark.read.format("mosaic").load(path)',
+    ),
+    Spelling(
+        "INSERT INTO a path",
+        "INSERT INTO mosaic.`{path}` VALUES (7, 7)",
+        'spark.read.format("mosaic").load(path)',
+        'df.select("id", "k").write.format("mosaic").save(path)',
+        error="mosaic",
+    ),
+    Spelling(
+        "INSERT INTO a temporary view",
+        "CREATE TEMPORARY VIEW v USING mosaic OPTIONS (path '{path}'); INSERT INTO v VALUES (7, 7)",
+        'spark.read.format("mosaic").load(path)',
+        'df.select("id", "k").write.format("mosaic").save(path)',
+    ),
+    Spelling(
+        "INSERT OVERWRITE a temporary view",
+        "CREATE TEMPORARY VIEW v USING mosaic OPTIONS (path '{path}'); INSERT OVERWRITE v VALUES (7, 7)",
+        'spark.read.format("mosaic").load(path)',
+        'df.select("id", "k").write.format("mosaic").save(path)',
+    ),
+    Spelling("insertInto", 'df.select("id", "name").write.insertInto("t")', READ, T),
+    Spelling(
+        "insertInto goes by position",
+        'df.selectExpr("k AS a", "name AS b").write.insertInto("t")',
+        READ,
+        T,
+    ),
+    Spelling(
+        "insertInto with overwrite",
+        'df.select("id", "name").write.insertInto("t", overwrite=True)',
+        READ,
+        T,
+    ),
+]
