@@ -46,7 +46,11 @@ oldest_tests += $(filter-out %/test_kill.py %/test_interleavings.py %/test_commi
 
 .PHONY: test-paimon
 test-paimon: $(paimon_installed) ## Test Paimon tables, and files and datasets with the oldest versions, in .venv-paimon
-	$(paimon)/python -m pytest $(or $(PAIMON_ARGS),-n auto --dist loadgroup tests/paimon $(oldest_tests))
+	$(paimon)/python -m pytest $(or $(PAIMON_ARGS),-n auto --dist loadgroup tests/paimon src/pymosaic/paimon tests/compat $(oldest_tests))
+
+.PHONY: paimon-histories
+paimon-histories: $(paimon_installed) ## Compare random histories of Paimon tables with PyPaimon (HISTORY_ARGS="--runs 1000")
+	$(paimon)/python -m tests.paimon.histories $(HISTORY_ARGS)
 
 # An environment for each version of Spark, with the package as .venv has it.
 SPARK ?= 4.3

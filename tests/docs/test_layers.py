@@ -110,7 +110,8 @@ def test_layers_are_read_as_they_are_meant() -> None:
 def test_no_two_public_classes_have_one_name() -> None:
     found = Counter(
         name
-        for path in MODULES.values()
+        for module, path in MODULES.items()
+        if not module.startswith("pymosaic.compat.")  # which has the names of others
         for name in re.findall(
             r"^(?:cdef )?class ([A-Z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE
         )

@@ -1,5 +1,18 @@
 """Paimon tables: planned and committed by PyPaimon, read and written by pymosaic."""
 
+from pymosaic.paimon.acceleration import accelerate
 from pymosaic.paimon.dataset import PaimonDataset, dataset
+from pymosaic.paimon.grow import add_columns, drop_columns, rename_columns, update_columns
+from pymosaic.paimon.write import WrittenTable, write
 
-__all__ = ["PaimonDataset", "dataset"]
+__all__ = [
+    "PaimonDataset",
+    "WrittenTable",
+    "accelerate",
+    "add_columns",
+    "dataset",
+    "drop_columns",
+    "rename_columns",
+    "update_columns",
+    "write",
+]

@@ -47,6 +47,11 @@ def open_table(table: Any, options: Mapping[str, str] | None = None) -> PaimonTa
     if isinstance(table, FileStoreTable):
         if options is not None:
             raise InvalidOptionError("options are for a path: the table has its own")
+        for name in getattr(table, "_applied_dynamic_options", {}):
+            if name.startswith("scan."):
+                raise InvalidOptionError(
+                    f"the table was copied with {name}: give snapshot, tag or timestamp instead"
+                )
         return PaimonTable(table.table_path, None, table)
     if not isinstance(table, str | os.PathLike):
         raise InvalidOptionError(
@@ -148,11 +153,18 @@ class PaimonTable:
 
     def whole(self) -> Any:
         """PyPaimon's table, with all fields, as it is now."""
-        if self._given is not None:
-            return self._given
+        from pypaimon.schema.schema_manager import SchemaManager
         from pypaimon.table.file_store_table import FileStoreTable
 
-        self.fields()
+        newest = self.fields().schema_id
+        given = self._given
+        if given is not None:
+            if given.table_schema.id == newest:
+                return given
+            schema = SchemaManager(self.file_io, self.path, given.current_branch()).latest()
+            return FileStoreTable(
+                self.file_io, given.identifier, self.path, schema, given.catalog_environment
+            )
         return FileStoreTable.from_path(self.path, self._options)
 
     def lean(self, fields: TableFields) -> Any:

@@ -1,0 +1,1 @@
+"""pymosaic under the names of other libraries."""
