@@ -30,7 +30,7 @@ def writing_table(table: PaimonTable, options: dict[str, str] | None = None) -> 
 def _writing(file_io: Any, table: PaimonTable) -> Any:
     def write_mosaic(self: Any, path: str, data: pa.Table, **options: Any) -> None:
         """Write a Mosaic file, with the options that PyPaimon made of the table's."""
-        given = options.get("options")
+        given: Any = options["options"]
         self.mkdirs(path.rsplit("/", 1)[0])
         write_table(
             data,
