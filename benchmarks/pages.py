@@ -158,7 +158,7 @@ def measure_wide(columns: int, rows: int, rounds: int, directory: Path) -> list[
             f"{columns} columns",
             "open",
             lambda: LanceFile(path).num_rows,
-            lambda: LanceFileReader(path).metadata().num_rows,
+            lambda: LanceFileReader(path).num_rows(),
             rounds,
         )
     ]
