@@ -289,5 +289,8 @@ def test_uris_name_sources_and_targets(run, small, tmp_path):
     refused = run("merge", uri, (tmp_path / "out.parquet").as_uri())
     assert refused.code == 1
     assert "--overwrite" in refused.stderr
-    assert run("merge", uri, uri, (tmp_path / "out.mosaic").as_uri()).code == 0
+    assert run("merge", uri, (tmp_path / "out.mosaic").as_uri()).code == 0
+    twice = run("merge", uri, uri, (tmp_path / "twice.mosaic").as_uri())
+    assert twice.code == 2
+    assert "named twice" in twice.stderr
     assert pymosaic.read_metadata(tmp_path / "out.mosaic").num_rows == ROWS

@@ -97,7 +97,11 @@ def defaults(function: object) -> dict[str, object]:
 
 def test_writer_defaults() -> None:
     assert defaults(WriterOptions) == WRITER_DEFAULTS
-    assert defaults(pymosaic.write_table) == {**WRITER_DEFAULTS, "filesystem": None}
+    assert defaults(pymosaic.write_table) == {
+        **WRITER_DEFAULTS,
+        "filesystem": None,
+        "metadata": None,
+    }
 
 
 @pytest.mark.parametrize(
@@ -128,9 +132,9 @@ def test_limits() -> None:
     [
         (
             pymosaic.read_table,
-            "source, *, columns, filters, use_threads, filesystem, limits",
+            "source, *, columns, filters, use_threads, filesystem, limits, types",
         ),
-        (pymosaic.MosaicFile, "source, *, filesystem, limits, merge_gap"),
+        (pymosaic.MosaicFile, "source, *, filesystem, limits, merge_gap, types"),
         (pymosaic.MosaicFile.read, "self, columns, filters, use_threads"),
         (pymosaic.MosaicFile.read_row_group, "self, row_group, columns, use_threads"),
         (
@@ -138,7 +142,7 @@ def test_limits() -> None:
             "self, batch_size, columns, filters, row_groups, use_threads",
         ),
         (pymosaic.MosaicFile.statistics, "self, row_group"),
-        (pymosaic.MosaicWriter, "where, schema, *, filesystem, **options"),
+        (pymosaic.MosaicWriter, "where, schema, *, filesystem, metadata, **options"),
     ],
 )
 def test_parameters_in_the_order_that_callers_rely_on(function: object, parameters: str) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from pymosaic.errors import UnsupportedFeatureError
 from pymosaic.file.metadata import BucketMetadata, ColumnMetadata
 from pymosaic.file.reader import MosaicFile, opened
+from pymosaic.file.tail import read_from
 from pymosaic.format.footer import FOOTER_SIZE
 from pymosaic.format.types import Encoding
 from pymosaic.io.source import (
@@ -68,6 +69,7 @@ def collect(
             "rowGroups": metadata.num_row_groups,
             "compression": metadata.compression,
             "nameEncoding": metadata.name_encoding,
+            "openOffset": read_from(head.footer),
             "annexOffset": metadata.annex_offset,
             "annexSize": metadata.annex_size,
             "schemaOffset": metadata.schema_offset,

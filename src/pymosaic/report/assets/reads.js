@@ -61,9 +61,9 @@ const READ_SLOTS = 2;
 // Reads of this file; `touched` tells, by row group and bucket, how much of it.
 function mosaicReads(picture, wanted, access) {
   const { file, buckets } = picture;
-  const tail = access.tail ?? file.size - file.schemaOffset;
+  const tail = access.tail ?? file.size - file.openOffset;
   const reads = new Reads(file.size, { ...access, tail });
-  reads.open(file.schemaOffset, file.footerSize);
+  reads.open(file.openOffset, file.footerSize);
   reads.touched = new Uint8Array(picture.shown.length * buckets);
   const plans = bucketPlans(picture, wanted);
   for (let s = 0; s < picture.shown.length; s++) {

@@ -93,11 +93,13 @@ def check_apart(
         return  # nothing that is there is touched
     place = _absolute(os.fspath(target))
     for frame in frames:
+        ours = {_absolute(path): path for path in _mosaic_locations(frame)}
         for path in frame.inputFiles():
-            if _is_within(_absolute(path), place):
+            file = _absolute(path)
+            replaced_late = target_format == "mosaic" and any(_is_within(file, x) for x in ours)
+            if _is_within(file, place) and not replaced_late:
                 raise _overlap(target, path)
-        for path in [] if target_format == "mosaic" else _mosaic_locations(frame):
-            location = _absolute(path)
+        for location, path in () if target_format == "mosaic" else ours.items():
             if _is_within(location, place) or _is_within(place, location):
                 raise _overlap(target, path)
 
