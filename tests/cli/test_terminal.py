@@ -69,12 +69,12 @@ def test_what_is_longer_than_the_screen_goes_through_the_pager(files, tmp_path):
     pager = tmp_path / "pager"
     pager.write_text("#!/bin/sh\nwc -l\n")
     pager.chmod(0o755)
-    wide = {"size": (24, 300)}  # the path of the file fits into one line
-    text = shown(terminal("schema", files / "wide.mosaic", PAGER=str(pager), **wide))
+    size = (24, 300)  # the path of the file fits into one line
+    text = shown(terminal("schema", files / "wide.mosaic", PAGER=str(pager), size=size))
     assert text.split() == ["10003"]
     short = shown(terminal("count", files / "wide.mosaic", PAGER=str(pager)))
     assert short == "2\n"
-    text = shown(terminal("schema", files / "wide.mosaic", "--no-pager", **wide))
+    text = shown(terminal("schema", files / "wide.mosaic", "--no-pager", size=size))
     assert len(text.splitlines()) == 10003
 
 

@@ -158,9 +158,12 @@ class TestPage:
         page = browser_thread.page
         problems: list[str] = []
         page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on(
-            "console", lambda message: message.type == "error" and problems.append(message.text)
-        )
+
+        def note(message):
+            if message.type == "error":
+                problems.append(message.text)
+
+        page.on("console", note)
         page.goto(server.url)
         page.wait_for_selector("body[data-ready]")
         page.wait_for_selector("#grid[data-waiting='0']")

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
+from pymosaic.datasets.dataset import Dataset
 from pymosaic.errors import DatasetError, InvalidOptionError
 from pymosaic.spark.listing import list_files
 from pymosaic.spark.options import SourceOptions
@@ -24,6 +25,13 @@ def base(tmp_path: Path) -> Path:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         pymosaic.write_table(TABLE, tmp_path / path)
     return tmp_path
+
+
+def opened(options: SourceOptions) -> Dataset:
+    """The dataset that these options name."""
+    _, dataset = open_relation(options)
+    assert dataset is not None
+    return dataset
 
 
 def listed(base: Path, *paths: str, **options: str) -> list[tuple[str, tuple[object, ...]]]:
@@ -124,17 +132,18 @@ def test_a_relation_keeps_its_files(base, reads):
     pymosaic.write_dataset(pa.table({"n": [3]}), path, mode="overwrite")
     pinned = SourceOptions.parse({"path": path, "_state": relation.state})
     reads.clear()
-    assert open_relation(pinned)[1] is dataset
+    assert opened(pinned) is dataset
     assert reads.ranges == []
+    assert dataset is not None
     assert dataset.scan().to_table()["n"].to_pylist() == [1, 2]
-    assert open_relation(options)[1].scan().to_table()["n"].to_pylist() == [3]
+    assert opened(options).scan().to_table()["n"].to_pylist() == [3]
 
 
 def test_with_one_schema_for_all_no_other_end_of_a_file_is_read(base, reads):
     pymosaic.write_table(pa.table({"n": [1], "m": [2]}), base / "plain/b.mosaic")
     reads.clear()
     options = SourceOptions.parse({"path": str(base / "plain"), "mergeSchema": "false"})
-    _, dataset = open_relation(options)
+    dataset = opened(options)
     assert dataset.schema.names == ["n", "m"]
     assert {name for name, _, _ in reads.ranges} == {"b.mosaic"}
     assert dataset.scan().to_table().to_pydict() == {"n": [1, 1], "m": [2, None]}
@@ -150,9 +159,9 @@ def test_files_that_are_gone_are_left_out_on_request(base):
     os.remove(first)
     with pytest.raises(DatasetError, match="are not there"):
         open_relation(SourceOptions.parse({"path": str(path)}))
-    assert open_relation(options)[1].scan().to_table()["n"].to_pylist() == [2]
+    assert opened(options).scan().to_table()["n"].to_pylist() == [2]
     pinned = SourceOptions.parse(
         {"path": str(path), "ignoreMissingFiles": "true", "_state": relation.state}
     )
     with pytest.warns(UserWarning, match="skipped a file"):
-        assert open_relation(pinned)[1].scan().plan().num_rows == 1
+        assert opened(pinned).scan().plan().num_rows == 1

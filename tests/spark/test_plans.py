@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import functions as f
 
 import pymosaic
+import pymosaic.spark
 from tests.spark.plans import metrics, physical_plan, rows_read
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import pymosaic
 import pymosaic.spark
+from pymosaic.datasets.discovery import discover
 from pymosaic.spark import listing
 
 
@@ -21,7 +22,6 @@ def base(tmp_path: Path) -> str:
 def listings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The places whose files were listed."""
     found: list[str] = []
-    discover = listing.discover
 
     def recorded(source, *arguments, **options):
         found.append(str(source))

@@ -57,6 +57,7 @@ class OpenColumnFile(Protocol):
     @property
     def bounds(self) -> npt.NDArray[np.int64]:
         """The first row of each row group, and the number of rows."""
+        ...
 
     def read(self, row_group: int, schema: pa.Schema) -> pa.RecordBatch:
         """Columns of a row group, by their names in the file."""

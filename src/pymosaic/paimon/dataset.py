@@ -46,12 +46,12 @@ class PaimonDataset(ArrowDataset):
         travels = any(item is not None for item in (snapshot, tag, timestamp))
         found = table.snapshot(snapshot, tag, timestamp)
         # A table that is read as it was has the columns that it had.
-        self._fields = table.fields(found.schema_id if travels else None)
+        self._fields = table.fields(found.schema_id if travels and found is not None else None)
         self.snapshot_id: int | None = None if found is None else found.id
         self._travel: dict[str, str] = {}
         if tag is not None:
             self._travel = {"scan.tag-name": tag}
-        elif travels:
+        elif travels and found is not None:
             self._travel = {"scan.snapshot-id": str(found.id)}
         self._rows: tuple[Rows, ...] = tuple(plan_rows(table, self._fields, found))
 

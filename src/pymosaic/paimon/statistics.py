@@ -82,8 +82,8 @@ def _value(row: bytes, place: int, arity: int, text: str) -> pa.Scalar | None:
 
 
 def _scalar(value: Any, data_type: pa.DataType) -> pa.Scalar | None:
-    if isinstance(value, float) and math.isnan(value):
-        return None
+    if isinstance(value, float):
+        return None if math.isnan(value) else pa.scalar(value, data_type)
     if hasattr(value, "get_nano_of_millisecond"):
         if data_type.unit == "ns":
             return None

@@ -211,9 +211,10 @@ def _handler(owner: BrowseServer) -> type[BaseHTTPRequestHandler]:
             if not readable:
                 return False
             try:
-                return self.connection.recv(1, socket.MSG_PEEK) == b""
+                peeked: bytes = self.connection.recv(1, socket.MSG_PEEK)
             except OSError:
                 return True
+            return not peeked
 
         def _json(self, status: HTTPStatus, value: Any) -> None:
             text = json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()
