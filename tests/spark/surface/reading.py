@@ -73,13 +73,13 @@ ROWS = [
     Spelling(
         "a file of another kind",
         'spark.read.format("mosaic").load(path).collect()',
-        given='os.makedirs(path)\nopen(path + "/x", "w").write("text" * 100)',
+        given='os.makedirs(path)\nPath(path + "/x").write_text("text" * 100)',
         error="x",
     ),
     Spelling(
         "hidden files are left out",
         'spark.read.format("mosaic").load(path)',
-        given='df.write.format("mosaic").save(path)\nopen(path + "/_x", "w").write("x")\nopen(path + "/.x", "w").write("x")',
+        given='df.write.format("mosaic").save(path)\nPath(path + "/_x").write_text("x")\nPath(path + "/.x").write_text("x")',
     ),
     Spelling(
         "schema as text", 'spark.read.schema("id int, name string").format("mosaic").load(data)'
@@ -166,7 +166,7 @@ ROWS = [
     Spelling(
         "pathGlobFilter",
         'spark.read.option("pathGlobFilter", "*.mosaic").format("mosaic").load(path)',
-        given='df.write.format("mosaic").save(path)\nopen(path + "/notes.txt", "w").write("x")',
+        given='df.write.format("mosaic").save(path)\nPath(path + "/notes.txt").write_text("x")',
     ),
     Spelling(
         "pathGlobFilter with alternatives",
@@ -210,22 +210,22 @@ ROWS = [
     Spelling(
         "ignoreCorruptFiles",
         'spark.read.schema(df.schema).option("ignoreCorruptFiles", True).format("mosaic").load(path)',
-        given='df.write.format("mosaic").save(path)\nopen(path + "/part-x.mosaic", "w").write("no" * 1000)',
+        given='df.write.format("mosaic").save(path)\nPath(path + "/part-x.mosaic").write_text("no" * 1000)',
     ),
     Spelling(
         "ignoreCorruptFiles as a setting",
         'spark.conf.set("spark.sql.files.ignoreCorruptFiles", True)\nspark.read.schema(df.schema).format("mosaic").load(path)',
-        given='df.write.format("mosaic").save(path)\nopen(path + "/part-x.mosaic", "w").write("no" * 1000)',
+        given='df.write.format("mosaic").save(path)\nPath(path + "/part-x.mosaic").write_text("no" * 1000)',
     ),
     Spelling(
         "ignoreCorruptFiles without a schema",
         'spark.read.option("ignoreCorruptFiles", "true").format("mosaic").load(path).count()',
-        given='df.write.format("mosaic").save(path)\nopen(path + "/part-x.mosaic", "w").write("no" * 1000)',
+        given='df.write.format("mosaic").save(path)\nPath(path + "/part-x.mosaic").write_text("no" * 1000)',
     ),
     Spelling(
         "a damaged file",
         'spark.read.schema(df.schema).format("mosaic").load(path).collect()',
-        given='df.write.format("mosaic").save(path)\nopen(path + "/part-x.mosaic", "w").write("no" * 1000)',
+        given='df.write.format("mosaic").save(path)\nPath(path + "/part-x.mosaic").write_text("no" * 1000)',
         error="part-x.mosaic",
     ),
     Spelling(
@@ -311,7 +311,9 @@ ROWS = [
         parquet="SELECT id FROM PARQUET.`{data}`",
     ),
     Spelling(
-        "a path in SQL that does not exist", "SELECT * FROM mosaic.`{path}`", error="No such file"
+        "a path in SQL that does not exist",
+        "SELECT * FROM mosaic.`{path}`",
+        error="Path does not exist",
     ),
     Spelling("a path as a table name of the session", 'spark.table(f"mosaic.`{data}`")'),
     Spelling("a path as a table name of the reader", 'spark.read.table(f"mosaic.`{data}`")'),

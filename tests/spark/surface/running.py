@@ -77,6 +77,7 @@ class Surface:
             "df": self.frame,
             "f": f,
             "os": os,
+            "Path": Path,
             "files": files,
             **places,
         }
