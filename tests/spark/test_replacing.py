@@ -157,3 +157,27 @@ def test_a_managed_table_cannot_be_replaced_at_its_own_place(spark, table):
             f"CREATE OR REPLACE TABLE {table} USING mosaic LOCATION '{place}' AS SELECT 2 AS n"
         )
     assert sorted(spark.table(table).collect()) == before
+
+
+def test_a_place_with_files_is_never_mixed_with_the_rows_of_a_query(spark, tmp_path):
+    place = str(tmp_path / "there")
+    spark.range(5).write.format("mosaic").save(place)
+    with pytest.raises(AnalysisException, match="non-empty directory"):
+        spark.sql(f"CREATE TABLE placed USING mosaic LOCATION '{place}' AS SELECT id FROM range(3)")
+    with pytest.raises(AnalysisException, match="non-empty directory"):
+        spark.range(3).write.format("mosaic").option("path", place).saveAsTable("placed")
+    assert "placed" not in tables(spark)
+    assert pymosaic.dataset(place).count_rows() == 5
+    try:
+        spark.range(2).write.format("mosaic").mode("overwrite").option("path", place).saveAsTable(
+            "placed"
+        )
+        assert spark.table("placed").count() == pymosaic.dataset(place).count_rows() == 2
+        spark.sql("DROP TABLE placed")
+        spark.sql(
+            f"CREATE OR REPLACE TABLE placed USING mosaic LOCATION '{place}' "
+            "AS SELECT id FROM range(7)"
+        )
+        assert spark.table("placed").count() == pymosaic.dataset(place).count_rows() == 7
+    finally:
+        spark.sql("DROP TABLE IF EXISTS placed")

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.UnsupportedFileSystemException;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.TableIdentifier;
@@ -12,6 +13,7 @@ import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType;
+import org.apache.spark.sql.catalyst.catalog.CatalogUtils;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
@@ -35,6 +37,7 @@ import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.execution.command.DataWritingCommand$;
 import org.apache.spark.sql.execution.command.ExternalCommandExecutor;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -51,6 +54,7 @@ import org.apache.spark.unsafe.Platform;
  * - Partition columns of a new table come last, as in Spark's own tables; buckets are refused.
  * - A table that exists is replaced after its new rows were written: Spark itself would drop it
  *   first, also if the query reads it, and lose it if the query fails.
+ * - A place that has files is refused by CREATE TABLE … AS, and overwritten by CREATE OR REPLACE.
  *
  * Plain old Java and raw types: Janino compiles it on the driver.
  */
@@ -248,13 +252,31 @@ public class MosaicTables extends Rule {
         node = node.makeCopy(fields);
       }
     }
-    if (node instanceof ReplaceTableAsSelect) {
+    if (selects) {
       CatalogTable table = tableOf(((ResolvedIdentifier) fields[0]).identifier());
-      if (table != null && !table.tableType().equals(CatalogTableType.VIEW())) {
+      String place = Replacement.placeOf(
+          (TableSpec) fields[3], (scala.collection.immutable.Map) fields[4]);
+      if (node instanceof CreateTableAsSelect) {
+        if (table == null && place != null) checkEmpty(place, (LogicalPlan) fields[2]);
+      } else if (table == null
+          ? place != null && ((ReplaceTableAsSelect) node).orCreate()
+          : !table.tableType().equals(CatalogTableType.VIEW())) {
         return command(new Replacement((ReplaceTableAsSelect) node));
       }
     }
     return node;
+  }
+
+  /** Refuses to mix the rows of a query with files that are there, as Spark does for its own formats. */
+  static void checkEmpty(String place, LogicalPlan query) {
+    if (query instanceof LocalRelation && ((LocalRelation) query).data().isEmpty()) return;
+    try {
+      DataWritingCommand$.MODULE$.assertEmptyRootPath(CatalogUtils.stringToURI(place),
+          SaveMode.ErrorIfExists, SparkSession.active().sessionState().newHadoopConf());
+    } catch (Exception e) {
+      // A store that Hadoop does not know, but pyarrow or fsspec does.
+      if (!(e instanceof UnsupportedFileSystemException)) Refusal.because(e.getMessage());
+    }
   }
 
   /** The column that a table is partitioned by; what a dataset has no directories for is refused. */
@@ -298,7 +320,14 @@ public class MosaicTables extends Rule {
       TableIdentifier old = nameOf(renamed(target, suffix + "_old").identifier());
       String place = placeOf((TableSpec) fields[3], (scala.collection.immutable.Map) fields[4]);
       LogicalPlan query = (LogicalPlan) fields[2];
-      if (place != null) checkApart(tableOf(target.identifier()), place);
+      LogicalPlan nothing = LocalRelation.fromExternalRows(query.output(), Values.scalaList(new ArrayList()));
+      CatalogTable existing = tableOf(target.identifier());
+      if (existing == null) {
+        overwrite(session, fields, place);
+        run(session, creation(fields, target, nothing));
+        return new String[0];
+      }
+      if (place != null) checkApart(existing, place);
       if (place == null) {
         run(session, creation(fields, staged, query));
       } else {
@@ -313,7 +342,6 @@ public class MosaicTables extends Rule {
         if (place == null) {
           catalog.renameTable(nameOf(staged.identifier()), name);
         } else {
-          LogicalPlan nothing = LocalRelation.fromExternalRows(query.output(), Values.scalaList(new ArrayList()));
           run(session, creation(fields, target, nothing));
         }
         done = true;
