@@ -61,7 +61,19 @@ def _restored(column: pa.Array, target: pa.DataType) -> pa.Array:
         return pc.run_end_encode(values, run_end_type=target.run_end_type)
     if pa.types.is_list_view(target) or pa.types.is_large_list_view(target):
         return _list_view(column, target)
+    if pa.types.is_string_view(target) or pa.types.is_binary_view(target):
+        return _view(column.cast(target))
     return column.cast(target)
+
+
+def _view(values: pa.Array) -> pa.Array:
+    """The same without absent data buffers: pyarrow 19 crashes when it exports them."""
+    validity, views, *data = values.buffers()
+    if any(buffer is not None for buffer in data):
+        return values
+    return pa.Array.from_buffers(
+        values.type, len(values), [validity, views], values.null_count, values.offset
+    )
 
 
 def _indexed(values: pa.Array, target: pa.DataType, dictionary: pa.Array) -> pa.Array:

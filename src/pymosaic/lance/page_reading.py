@@ -23,12 +23,12 @@ from pymosaic.threads import ordered_map
 
 __all__ = [
     "LeafCursor",
-    "Reading",
+    "PageRead",
     "concatenate",
     "merge_chunks",
     "read_all",
     "read_whole",
-    "run_readings",
+    "run_page_reads",
     "take_from_column",
 ]
 
@@ -57,7 +57,7 @@ _THREADED_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PageRead:
     """A reading in progress: the positions of its buffers, and how much of them it needs.
 
     It gives an array, or the arrays of several pages.
@@ -68,10 +68,10 @@ class Reading:
     num_bytes: int
 
 
-def read_whole(page: LancePage, path: LeafPath, limits: Limits, table: Memory) -> Reading:
+def read_whole(page: LancePage, path: LeafPath, limits: Limits, table: Memory) -> PageRead:
     """Read all rows of a page."""
     steps = read_page(page.layout, page.input(), path, Memory.of_page(limits, table))
-    return Reading(steps, page.buffer_offsets, page.num_bytes)
+    return PageRead(steps, page.buffer_offsets, page.num_bytes)
 
 
 def read_all(
@@ -92,11 +92,11 @@ def read_all(
             group = open_groups[key] = _Group([])
             groups.append(group.members)
         group.add(number, num_bytes, page.num_rows, repeated)
-    readings = [
+    page_reads = [
         _read_group([pages[number] for number in members], limits, table) for members in groups
     ]
     arrays: list[pa.Array] = [None] * len(pages)
-    for members, result in zip(groups, run_readings(readings, source), strict=True):
+    for members, result in zip(groups, run_page_reads(page_reads, source), strict=True):
         found = [result] if len(members) == 1 else result
         for number, array in zip(members, found, strict=True):
             arrays[number] = array
@@ -136,7 +136,7 @@ class _Group:
 
 def _read_group(
     group: Sequence[tuple[LancePage, LeafPath]], limits: Limits, table: Memory
-) -> Reading:
+) -> PageRead:
     page, path = group[0]
     if len(group) == 1:
         return read_whole(page, path, limits, table)
@@ -145,7 +145,7 @@ def _read_group(
     memory = Memory.of_page(limits, table, len(group))
     offsets = tuple(offset for page, _ in group for offset in page.buffer_offsets)
     num_bytes = sum(page.num_bytes for page, _ in group)
-    return Reading(read_pages(layouts, inputs, path, memory), offsets, num_bytes)
+    return PageRead(read_pages(layouts, inputs, path, memory), offsets, num_bytes)
 
 
 def take_from_column(
@@ -155,9 +155,9 @@ def take_from_column(
     num_rows: int,
     limits: Limits,
     table: Memory,
-) -> list[Reading]:
+) -> list[PageRead]:
     """Read rows, in ascending order, of a column of ``num_rows``."""
-    readings: list[Reading] = []
+    page_reads: list[PageRead] = []
     for group in _alike(column, rows, num_rows):
         memory = Memory.of_page(limits, table)
         inputs = [page.input(page_rows) for page, page_rows in group]
@@ -167,8 +167,8 @@ def take_from_column(
             layouts = [page.layout for page, _ in group if isinstance(page.layout, MiniBlockLayout)]
             steps = take_from_pages(layouts, inputs, path, memory)
         offsets = tuple(offset for page, _ in group for offset in page.buffer_offsets)
-        readings.append(Reading(steps, offsets, 0))
-    return readings
+        page_reads.append(PageRead(steps, offsets, 0))
+    return page_reads
 
 
 def _alike(
@@ -199,8 +199,8 @@ def _is_alike(first: LancePage, other: LancePage) -> bool:
 class _Fetch:
     """Readings that run together."""
 
-    def __init__(self, readings: Sequence[Reading], results: list[Any]) -> None:
-        self._readings = readings
+    def __init__(self, page_reads: Sequence[PageRead], results: list[Any]) -> None:
+        self._page_reads = page_reads
         self._results = results
         self._waiting: list[tuple[int, list[Range]]] = []
 
@@ -211,7 +211,7 @@ class _Fetch:
             now, self._waiting = self._waiting, []
             ranges: list[tuple[int, int]] = []
             for number, wanted in now:
-                offsets = self._readings[number].buffer_offsets
+                offsets = self._page_reads[number].buffer_offsets
                 for buffer, offset, length in wanted:
                     ranges.append((offset if buffer == FILE else offsets[buffer] + offset, length))
             contents = source.read_ranges(ranges)
@@ -228,7 +228,7 @@ class _Fetch:
         self._advance(*step)
 
     def _advance(self, number: int, contents: list[memoryview] | None) -> None:
-        steps = self._readings[number].steps
+        steps = self._page_reads[number].steps
         try:
             wanted = next(steps) if contents is None else steps.send(contents)
         except StopIteration as stop:
@@ -237,16 +237,16 @@ class _Fetch:
             self._waiting.append((number, wanted))
 
 
-def run_readings(readings: Sequence[Reading], source: Source) -> list[Any]:
-    """Run readings to their end, and return what they give in order."""
-    results: list[Any] = [None] * len(readings)
+def run_page_reads(page_reads: Sequence[PageRead], source: Source) -> list[Any]:
+    """Run page reads to their end, and return what they give in order."""
+    results: list[Any] = [None] * len(page_reads)
     start = 0
-    while start < len(readings):
+    while start < len(page_reads):
         end, size = start, 0
-        while end < len(readings) and (end == start or size < _FETCH_BYTES):
-            size += readings[end].num_bytes
+        while end < len(page_reads) and (end == start or size < _FETCH_BYTES):
+            size += page_reads[end].num_bytes
             end += 1
-        _Fetch(readings, results).run(range(start, end), source)
+        _Fetch(page_reads, results).run(range(start, end), source)
         start = end
     return results
 

@@ -23,12 +23,12 @@ from pymosaic.lance.columns import LancePage
 from pymosaic.lance.opening import FieldColumns, FileParts, open_parts
 from pymosaic.lance.page_reading import (
     LeafCursor,
-    Reading,
+    PageRead,
     concatenate,
     merge_chunks,
     read_all,
     read_whole,
-    run_readings,
+    run_page_reads,
     take_from_column,
 )
 from pymosaic.limits import Limits
@@ -225,7 +225,7 @@ class LanceFile(Closing):
         with located(self._source.name):
             parts.expect(wanted)
             memory = Memory.of_table(parts.limits)
-            readings: list[Reading] = []
+            page_reads: list[PageRead] = []
             counts: list[int] = []
             for field in wanted:
                 for leaf, path in enumerate(field.paths):
@@ -233,9 +233,9 @@ class LanceFile(Closing):
                     taken = take_from_column(
                         column, path, rows, parts.num_rows, parts.limits, memory
                     )
-                    readings += taken
+                    page_reads += taken
                     counts.append(len(taken))
-            arrays = iter(run_readings(readings, self._source))
+            arrays = iter(run_page_reads(page_reads, self._source))
             pieces = iter(counts)
             merged = []
             for field in wanted:
@@ -300,11 +300,11 @@ class LanceFile(Closing):
     def _advance(self, cursors: list[LeafCursor], row: int) -> None:
         """Read the pages that hold a row."""
         memory = Memory.of_table(self._parts.limits)
-        readings = []
+        page_reads = []
         for cursor in cursors:
             cursor.advance(row)
-            readings.append(read_whole(cursor.page, cursor.path, self._parts.limits, memory))
-        arrays = run_readings(readings, self._source)
+            page_reads.append(read_whole(cursor.page, cursor.path, self._parts.limits, memory))
+        arrays = run_page_reads(page_reads, self._source)
         for cursor, array in zip(cursors, arrays, strict=True):
             cursor.array = array
 
