@@ -70,7 +70,7 @@ class SchemaRecorder:
                 known = None
             elif known is not None and not known.equals(entries):
                 known = _united(known, entries)
-            if known is not None and known.nbytes > _MAX_DICTIONARY_BYTES:
+            if known is not None and known.get_total_buffer_size() > _MAX_DICTIONARY_BYTES:
                 known = None
             self._dictionaries[name] = known
 

@@ -46,7 +46,7 @@ def _versions() -> str:
         lines.append(f"| {capability.what} | {' | '.join(marks)} | {capability.before} |")
     return (
         "## Versions of Spark\n\n"
-        "`make test-spark SPARK=4.1` runs all tests of Spark with a version. All that differs is:\n\n"
+        "`make test-spark SPARK=4.1` runs all tests of Spark with a version. The tests run with 4.3; known to differ is:\n\n"
         + "\n".join(lines)
         + "\n"
     )
