@@ -22,8 +22,11 @@ ROWS = [
         "load several partitions",
         'spark.read.format("mosaic").load([parts + "/k=0", parts + "/k=2"])',
     ),
+    # One file: names are random, so that any file but the only one would be another in each format.
     Spelling(
-        "load a file", 'spark.read.format("mosaic").load(data + "/" + files(data)[0]).select("id")'
+        "load a file",
+        'spark.read.format("mosaic").load(path + "/" + files(path)[0])',
+        given='df.coalesce(1).write.format("mosaic").save(path)',
     ),
     Spelling("load a pattern of files", 'spark.read.format("mosaic").load(data + "/*.mosaic")'),
     Spelling("load a pattern of partitions", 'spark.read.format("mosaic").load(parts + "/k=*")'),
