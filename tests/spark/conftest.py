@@ -1,4 +1,4 @@
-"""One local session for all tests of a run; `--dist loadgroup` keeps them on one process."""
+"""One local session for all tests that use it; `--dist loadgroup` keeps them on one process."""
 
 import os
 import sys
@@ -17,7 +17,10 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    item.add_marker(pytest.mark.xdist_group("spark"))
+    # Tests that start programs of their own need not wait for those that share the session.
+    shared = "spark" in getattr(item, "fixturenames", ())
+    group = "spark" if shared else item.nodeid.partition("::")[0]
+    item.add_marker(pytest.mark.xdist_group(group))
     # Sessions, clusters and servers are slow to start on a busy machine.
     item.add_marker(pytest.mark.timeout(1800))
 

@@ -33,7 +33,7 @@ def surface(spark, tmp_path_factory) -> Iterator[Surface]:
         spark.conf.set(key, value)
 
 
-@pytest.mark.parametrize("row", _rows())
+@pytest.mark.parametrize("row", list(_rows()))
 def test_a_spelling_does_what_it_does_for_parquet(surface, row):
     assert fault(surface, row) == ""
 
