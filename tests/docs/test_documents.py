@@ -37,7 +37,7 @@ def test_blocks_run_from_top_to_bottom(
     run_document(path)
 
 
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("documents with Spark")
 @pytest.mark.parametrize("path", named([path for path in DOCUMENTS if uses_spark(path)]))
 def test_blocks_with_spark_run_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
     # A process of its own: the session's relative paths are those of the directory it began in.
