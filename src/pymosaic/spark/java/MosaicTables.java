@@ -94,7 +94,19 @@ public class MosaicTables extends Rule {
           || isDynamic(node) || unnamed(written(node)) != null || MosaicCommands.replaced(node) != null;
     }
 
+    /** A write that cannot be changed is refused: as Spark plans it, it might lose rows. */
     public Object applyOrElse(Object node, scala.Function1 otherwise) {
+      try {
+        return changed(node, otherwise);
+      } catch (RuntimeException e) {
+        if (creates(node) || written(node) != null) {
+          Refusal.because("this table cannot be written safely with this version of Spark: " + e);
+        }
+        throw e;
+      }
+    }
+
+    private Object changed(Object node, scala.Function1 otherwise) {
       if (takesOver(node)) {
         Refusal.because("saveAsTable would lose the table that is there, which is of another source: "
             + "use df.writeTo(table).using(\"mosaic\").createOrReplace()");
