@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pyarrow as pa
 
 from pymosaic.file.writer import write_table
+from pymosaic.paimon.exclusive import with_method
 from pymosaic.paimon.table import PaimonTable
 
 __all__ = ["writing_table"]
 
 
-def writing_table(table: PaimonTable, options: dict[str, str] | None = None) -> Any:
+def writing_table(
+    table: PaimonTable, options: dict[str, str] | None = None, schema: Any = None
+) -> Any:
     """PyPaimon's table, whose Mosaic files pymosaic writes: whole or not at all.
 
     Parameters
@@ -21,13 +23,16 @@ def writing_table(table: PaimonTable, options: dict[str, str] | None = None) -> 
     table : PaimonTable
     options : dict, optional
         Options of the table for this write only.
+    schema : object, optional
+        A schema of PyPaimon to write by; the newest, unless given.
     """
-    whole = table.whole().copy(options or {})
-    whole.file_io = _writing(whole.file_io, table)
+    whole = table.whole(schema).copy(options or {})
+    whole.file_io = _writing(table)
+    whole.schema_manager = table.schema_manager()
     return whole
 
 
-def _writing(file_io: Any, table: PaimonTable) -> Any:
+def _writing(table: PaimonTable) -> Any:
     def write_mosaic(self: Any, path: str, data: pa.Table, **options: Any) -> None:
         """Write a Mosaic file, with the options that PyPaimon made of the table's."""
         given: Any = options["options"]
@@ -45,11 +50,7 @@ def _writing(file_io: Any, table: PaimonTable) -> Any:
             statistics=_known(given.stats_columns, data.schema),
         )
 
-    # A class of its own, so that PyPaimon finds the kind of storage that it knows.
-    kind = type(file_io)
-    clone = copy.copy(file_io)
-    clone.__class__ = type(f"Mosaic{kind.__name__}", (kind,), {"write_mosaic": write_mosaic})
-    return clone
+    return with_method(table.file_io, "write_mosaic", write_mosaic)
 
 
 def _known(names: list[str], schema: pa.Schema) -> list[str] | None:

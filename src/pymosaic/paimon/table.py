@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from pymosaic.errors import DatasetError, InvalidOptionError, UnsupportedFeatureError
+from pymosaic.paimon.exclusive import exclusive_storage
 from pymosaic.paimon.schema import TableFields, parse_schema
 
 __all__ = ["PaimonTable", "open_table"]
@@ -82,7 +83,9 @@ class PaimonTable:
         self.path = path
         self._options = options
         self._given = given
-        self.file_io = FileIO.get(path, Options(options or {})) if given is None else given.file_io
+        self.file_io = exclusive_storage(
+            FileIO.get(path, Options(options or {})) if given is None else given.file_io
+        )
         self.filesystem = self._arrow_filesystem()
         self._schemas: dict[int, TableFields] = {}
         self._lock = threading.Lock()
@@ -151,21 +154,28 @@ class PaimonTable:
                 self._schemas[schema_id] = known
         return known
 
-    def whole(self) -> Any:
-        """PyPaimon's table, with all fields, as it is now."""
+    def schema_manager(self) -> Any:
+        """PyPaimon's manager of schemas."""
         from pypaimon.schema.schema_manager import SchemaManager
+
+        branch = () if self._given is None else (self._given.current_branch(),)
+        return SchemaManager(self.file_io, self.path, *branch)
+
+    def whole(self, schema: Any = None) -> Any:
+        """PyPaimon's table, with all fields: as it is now, or with a schema of PyPaimon."""
+        from pypaimon.common.identifier import Identifier
         from pypaimon.table.file_store_table import FileStoreTable
 
-        newest = self.fields().schema_id
         given = self._given
-        if given is not None:
-            if given.table_schema.id == newest:
+        if schema is None:
+            if given is not None and given.table_schema.id == self.fields().schema_id:
                 return given
-            schema = SchemaManager(self.file_io, self.path, given.current_branch()).latest()
-            return FileStoreTable(
-                self.file_io, given.identifier, self.path, schema, given.catalog_environment
-            )
-        return FileStoreTable.from_path(self.path, self._options)
+            schema = self.schema_manager().latest()
+        if given is None:
+            return FileStoreTable(self.file_io, Identifier("default", "table"), self.path, schema)
+        return FileStoreTable(
+            self.file_io, given.identifier, self.path, schema, given.catalog_environment
+        )
 
     def lean(self, fields: TableFields) -> Any:
         """PyPaimon's table with the key fields only: enough to plan."""

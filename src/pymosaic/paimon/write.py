@@ -146,12 +146,14 @@ def write(
         raise
     finally:
         writer.close()
-    commit_messages(builder, messages, opened.path)
+    snapshot_id = commit_messages(builder, messages, opened.path)
     files = [file for message in messages for file in message.new_files]
-    snapshot = opened.snapshot()
+    if snapshot_id is None:
+        newest = opened.snapshot()
+        snapshot_id = None if newest is None else newest.id
     return WrittenTable(
         opened.path,
-        None if snapshot is None else snapshot.id,
+        snapshot_id,
         num_rows,
         len(files),
         sum(file.file_size for file in files),
@@ -172,7 +174,6 @@ def _create(
     table_options: Mapping[str, str] | None,
 ) -> None:
     from pypaimon import Schema
-    from pypaimon.schema.schema_manager import SchemaManager
 
     for name in (*partition_by, *primary_key):
         if name not in schema.names:
@@ -186,7 +187,7 @@ def _create(
         described = Schema.from_pyarrow_schema(
             pa.schema(fields), list(partition_by), list(primary_key), options
         )
-        SchemaManager(table.file_io, table.path).create_table(described)
+        table.schema_manager().create_table(described)
 
 
 def _check_columns(given: pa.Schema, wanted: pa.Schema, path: str) -> None:
