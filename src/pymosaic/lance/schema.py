@@ -9,6 +9,7 @@ leaves own columns.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TypeVar
 
 import pyarrow as pa
@@ -16,8 +17,9 @@ import pyarrow as pa
 from pymosaic.arrow.types import fixed_bits
 from pymosaic.errors import CorruptFileError, UnsupportedFeatureError
 from pymosaic.lance.container import FieldMessage, Schema
+from pymosaic.pages.protobuf import emit
 
-__all__ = ["BLOB_KEY", "PACKED_KEY", "is_single_column", "scalar_type", "schema_to_fields"]
+__all__ = ["BLOB_KEY", "PACKED_KEY", "emit_schema", "is_single_column", "scalar_type"]
 
 _Key = TypeVar("_Key", str, bytes)
 
@@ -51,6 +53,12 @@ _SIMPLE: dict[str, pa.DataType] = {
     "duration:ns": pa.duration("ns"),
 }
 _NAMES = {data_type: name for name, data_type in _SIMPLE.items()}
+# Types that their number tells; others have parameters.
+_SIMPLE_IDS = frozenset(
+    data_type.id
+    for name, data_type in _SIMPLE.items()
+    if ":" not in name and not pa.types.is_null(data_type)
+)
 _UNITS = ("s", "ms", "us", "ns")
 PACKED_KEY = b"lance-encoding:packed"
 BLOB_KEY = b"lance-encoding:blob"
@@ -181,22 +189,56 @@ def _no_type(name: str, data_type: pa.DataType) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(f"column {name!r}: Lance has no type for {data_type}")
 
 
-def schema_to_fields(schema: pa.Schema, version: str = "2.1") -> Schema:
-    """Build the Lance schema."""
-    fields: list[FieldMessage] = []
+def emit_schema(schema: pa.Schema, version: str = "2.1") -> bytes:
+    """Write the message of the Lance schema.
+
+    A wide table has thousands of fields of a few types: of these, all but the name and the number
+    is written once.
+    """
+    parts: list[bytes] = []
+    rests: dict[tuple[int, bool], bytes] = {}
+    own = 0
     for field in schema:
-        _append(fields, field, -1, version)
-    return Schema(fields=tuple(fields), metadata=_pairs(schema.metadata))
+        key = field.type.id, field.nullable
+        rest = rests.get(key)
+        if rest is None or field.metadata is not None:
+            fields: list[FieldMessage] = []
+            _append(fields, field, -1, version, own)
+            if field.type.id in _SIMPLE_IDS and field.metadata is None:
+                rests[key] = emit(replace(fields[0], name="", id=0))
+            parts += [_part(emit(message)) for message in fields]
+            own += len(fields)
+        else:
+            name = field.name.encode()
+            start = b"\x12" + _varint(len(name)) + name if name else b""
+            parts.append(_part(start + (b"\x18" + _varint(own) if own else b"") + rest))
+            own += 1
+    parts.append(emit(Schema(metadata=_pairs(schema.metadata))))
+    return b"".join(parts)
+
+
+def _varint(number: int) -> bytes:
+    return (
+        bytes([number]) if number < 0x80 else bytes([number & 0x7F | 0x80]) + _varint(number >> 7)
+    )
+
+
+def _part(message: bytes) -> bytes:
+    """A field as part of the schema."""
+    return b"\x0a" + _varint(len(message)) + message
 
 
 def _pairs(metadata: dict[bytes, bytes] | None) -> tuple[tuple[str, bytes], ...]:
     return tuple((key.decode(), value) for key, value in (metadata or {}).items())
 
 
-def _append(fields: list[FieldMessage], field: pa.Field, parent: int, version: str) -> None:
+def _append(
+    fields: list[FieldMessage], field: pa.Field, parent: int, version: str, first: int
+) -> None:
+    """Append the messages of a field and of what is in it; those before have ``first`` ids."""
     data_type = field.type
     logical_type = _logical_type(field.name, data_type, version)
-    own = len(fields)
+    own = first + len(fields)
     types = pa.types
     if types.is_struct(data_type) or types.is_null(data_type):
         hint = 0
@@ -217,9 +259,9 @@ def _append(fields: list[FieldMessage], field: pa.Field, parent: int, version: s
     )
     if types.is_struct(data_type):
         for child in data_type:
-            _append(fields, child, own, version)
+            _append(fields, child, own, version, first)
     elif types.is_map(data_type):
         entries = pa.struct([data_type.key_field, data_type.item_field])
-        _append(fields, pa.field("entries", entries, nullable=False), own, version)
+        _append(fields, pa.field("entries", entries, nullable=False), own, version, first)
     elif types.is_list(data_type) or types.is_large_list(data_type):
-        _append(fields, data_type.value_field, own, version)
+        _append(fields, data_type.value_field, own, version, first)

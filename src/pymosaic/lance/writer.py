@@ -4,15 +4,19 @@
 
     table ─► rows of a page, a leaf at a time ─► pymosaic.pages ─► buffers ─► sink
                                                      └► layout ─► column metadata, at the end
+
+Columns of numbers, booleans and strings that are one page are handed to a kernel, many at once.
 """
 
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from pymosaic.errors import InvalidDataError, InvalidOptionError
@@ -21,23 +25,26 @@ from pymosaic.lance.container import (
     ColumnMessage,
     DirectEncoding,
     EncodingMessage,
-    FileDescriptor,
+    FileDescriptorContent,
     LanceFooter,
     Page,
     TypedMessage,
     emit_footer,
 )
-from pymosaic.lance.schema import BLOB_KEY, PACKED_KEY, is_single_column, schema_to_fields
-from pymosaic.pages.blocks import VariableBlock
+from pymosaic.lance.schema import BLOB_KEY, PACKED_KEY, emit_schema, is_single_column
+from pymosaic.lance.small_columns import encode_columns
+from pymosaic.pages.blocks import Integers, VariableBlock, bytes_of
 from pymosaic.pages.encoding_choice import COMPRESSIONS, EncodingChoice, parse_choice
 from pymosaic.pages.encodings import packed_struct
 from pymosaic.pages.flatten import FlatLeaf, array_to_block, flatten
+from pymosaic.pages.kernels.lance_messages import write_columns
 from pymosaic.pages.layouts import mini_block
 from pymosaic.pages.layouts.blob import describe
 from pymosaic.pages.levels import Levels
 from pymosaic.pages.messages import BlobLayout, Layer, Layout, emit_layout
 from pymosaic.pages.nesting import FieldNode, build_node, leaf_names
 from pymosaic.pages.protobuf import emit
+from pymosaic.pages.small_pages import SmallPages, layout_of
 from pymosaic.pages.write import write_page
 from pymosaic.suggestions import did_you_mean
 
@@ -52,6 +59,7 @@ _COLUMN_ENCODING = EncodingMessage(
         encoding=emit(TypedMessage(type_url="/lance.encodings.ColumnEncoding", value=b"\x0a\x00"))
     )
 )
+_COLUMN_START = emit(ColumnMessage(encoding=_COLUMN_ENCODING))
 _VERSIONS = ("2.1", "2.2")
 
 
@@ -113,15 +121,13 @@ def write_table(
         raise InvalidDataError(f"the data is not valid Arrow: {error}") from error
     choices = _Choices(encodings or {}, _default_choice(compression), table.schema)
     schema = _prepared_schema(table.schema, choices)
-    nodes = [build_node(field, is_single_column) for field in schema]
-    choices.check(nodes)
-    fields = schema_to_fields(schema, version)
+    choices.check(schema)
+    descriptor = FileDescriptorContent(emit_schema(schema, version), table.num_rows)
     sink = open_sink(where, filesystem)
     try:
         writer = _FileWriter(sink, page_bytes, choices, version)
-        for node, column in zip(nodes, table.columns, strict=True):
-            writer.add(node, column)
-        writer.finish(FileDescriptor(schema=fields, length=table.num_rows))
+        writer.add_all(schema, table)
+        writer.finish(descriptor)
         sink.commit()
     except BaseException:
         sink.abort()
@@ -133,6 +139,11 @@ def _described(layout: Layout) -> EncodingMessage:
     # Columns of a wide table often have the same description.
     typed = TypedMessage(type_url=_PAGE_TYPE, value=emit_layout(layout))
     return EncodingMessage(direct=DirectEncoding(encoding=emit(typed)))
+
+
+@functools.lru_cache(maxsize=1024)
+def _description(layout: Layout) -> bytes:
+    return emit(_described(layout))
 
 
 def _default_choice(compression: str | None) -> EncodingChoice:
@@ -168,13 +179,24 @@ class _Choices:
     def of_leaf(self, column: str, leaf: str) -> EncodingChoice:
         return self._by_name.get(column) or self._by_name.get(leaf) or self._default
 
-    def check(self, nodes: list[FieldNode]) -> None:
+    @property
+    def names(self) -> frozenset[str]:
+        """Columns and leaves with a choice of their own."""
+        return frozenset(self._by_name)
+
+    @property
+    def default(self) -> EncodingChoice:
+        """The choice for all others."""
+        return self._default
+
+    def check(self, schema: pa.Schema) -> None:
         """Raise for names that are neither columns nor leaves."""
         if not self._by_name:
             return
-        known = {node.field.name for node in nodes}
-        for node in nodes:
-            known.update(leaf_names(node))
+        known = set(schema.names)
+        for field in schema:
+            if field.type.num_fields:
+                known.update(leaf_names(build_node(field, is_single_column)))
         for name in self._by_name:
             if name not in known:
                 hint = did_you_mean(name, sorted(known))
@@ -183,35 +205,40 @@ class _Choices:
 
 def _prepared_schema(schema: pa.Schema, choices: _Choices) -> pa.Schema:
     """The schema to store, whose metadata marks packed structs and blobs for readers."""
-    fields = []
-    names: set[str] = set()
-    for field in schema:
-        if field.name in names:
-            raise InvalidDataError(f"two columns are named {field.name!r}")
-        if "." in field.name:
+    names = schema.names
+    if len(set(names)) != len(names):
+        twice = next(name for name, count in Counter(names).items() if count > 1)
+        raise InvalidDataError(f"two columns are named {twice!r}")
+    for name in names:
+        if "." in name:
             raise InvalidDataError(
-                f"column {field.name!r}: Lance reads a dot in a name as a step into a struct; "
+                f"column {name!r}: Lance reads a dot in a name as a step into a struct; "
                 "rename it, or make structs with pymosaic.lance.from_mosaic"
             )
-        names.add(field.name)
-        choice = choices.of_column(field.name)
-        metadata = dict(field.metadata or {})
-        if choice.values == "packed-struct":
-            if not pa.types.is_struct(field.type):
-                raise InvalidOptionError(
-                    f"encodings[{field.name!r}]: packed-struct is for structs, not {field.type}"
-                )
-            metadata[PACKED_KEY] = b"true"
-        if choice.layout == "blob":
-            if not pa.types.is_large_binary(field.type):
-                raise InvalidOptionError(
-                    f"encodings[{field.name!r}]: blob is for large_binary, not {field.type}"
-                )
-            metadata[BLOB_KEY] = b"true"
-        elif BLOB_KEY in metadata:
-            del metadata[BLOB_KEY]
-        fields.append(field.with_metadata(metadata) if metadata else field)
-    return pa.schema(fields, schema.metadata)
+    marked = choices.names
+    for number, field in enumerate(schema):
+        if field.name in marked or (field.metadata is not None and BLOB_KEY in field.metadata):
+            schema = schema.set(number, _prepared_field(field, choices.of_column(field.name)))
+    return schema
+
+
+def _prepared_field(field: pa.Field, choice: EncodingChoice) -> pa.Field:
+    metadata = dict(field.metadata or {})
+    if choice.values == "packed-struct":
+        if not pa.types.is_struct(field.type):
+            raise InvalidOptionError(
+                f"encodings[{field.name!r}]: packed-struct is for structs, not {field.type}"
+            )
+        metadata[PACKED_KEY] = b"true"
+    if choice.layout == "blob":
+        if not pa.types.is_large_binary(field.type):
+            raise InvalidOptionError(
+                f"encodings[{field.name!r}]: blob is for large_binary, not {field.type}"
+            )
+        metadata[BLOB_KEY] = b"true"
+    else:
+        metadata.pop(BLOB_KEY, None)
+    return field.with_metadata(metadata or None)
 
 
 class _FileWriter:
@@ -222,7 +249,9 @@ class _FileWriter:
         self._start = sink.position
         self._page_bytes = page_bytes
         self._choices = choices
-        self._columns: list[bytes] = []
+        # Metadata of columns, and the size of each.
+        self._messages: list[bytes] = []
+        self._message_sizes: list[Integers] = []
 
     @property
     def _position(self) -> int:
@@ -236,7 +265,69 @@ class _FileWriter:
         self._sink.write(_PADDING * padding)
         return position
 
-    def add(self, node: FieldNode, column: pa.ChunkedArray) -> None:
+    def add_all(self, schema: pa.Schema, table: pa.Table) -> None:
+        """Write the columns of all fields."""
+        number = 0
+        alone = self._choices.names
+        if self._choices.default == EncodingChoice():
+            for pages in encode_columns(table, self._version, self._page_bytes):
+                written = pages.is_written.copy()
+                if alone:
+                    names = schema.names[number : number + len(written)]
+                    written &= [name not in alone for name in names]
+                self._add_small(pages, written, schema, table, number)
+                number += len(written)
+            return
+        for number in range(table.num_columns):
+            self._add_one(schema, table, number)
+
+    def _add_small(
+        self,
+        pages: SmallPages,
+        written: npt.NDArray[np.bool_],
+        schema: pa.Schema,
+        table: pa.Table,
+        first: int,
+    ) -> None:
+        """Write pages of many columns, and one by one the columns that have none among them."""
+        padded = np.where(pages.sizes < 0, 0, -(-pages.sizes // _ALIGNMENT) * _ALIGNMENT)
+        ends = np.cumsum(padded.reshape(-1)).reshape(padded.shape)
+        starts = ends - padded
+        data = memoryview(pages.data)
+        bounds = np.flatnonzero(np.diff(written, prepend=not written[0]))
+        for start, end in zip(bounds.tolist(), [*bounds[1:].tolist(), len(written)], strict=True):
+            if not written[start]:
+                for number in range(first + start, first + end):
+                    self._add_one(schema, table, number)
+                continue
+            begin = int(starts[start, 0])
+            offsets = np.where(
+                pages.sizes[start:end] < 0, -1, starts[start:end] - begin + self._position
+            )
+            self._sink.write(data[begin : int(ends[end - 1, -1])])
+            forms, numbers = np.unique(pages.forms[start:end], axis=0, return_inverse=True)
+            descriptions = [
+                _description(layout_of(*form, table.num_rows, self._version))
+                for form in forms.tolist()
+            ]
+            message_sizes = np.empty(end - start, np.int64)
+            self._messages.append(
+                write_columns(
+                    bytes_of(_COLUMN_START),
+                    offsets,
+                    np.ascontiguousarray(pages.sizes[start:end]),
+                    table.num_rows,
+                    descriptions,
+                    numbers.reshape(-1).astype(np.int64),
+                    message_sizes,
+                )
+            )
+            self._message_sizes.append(message_sizes)
+
+    def _add_one(self, schema: pa.Schema, table: pa.Table, number: int) -> None:
+        self._add(build_node(schema.field(number), is_single_column), table.column(number))
+
+    def _add(self, node: FieldNode, column: pa.ChunkedArray) -> None:
         """Write the columns of one field."""
         name = node.field.name
         names = leaf_names(node)
@@ -252,8 +343,9 @@ class _FileWriter:
                     self._write_page(leaf, choices[number], names[number], len(array), start)
                 )
         for leaf_pages in pages:
-            metadata = ColumnMessage(encoding=_COLUMN_ENCODING, pages=tuple(leaf_pages))
-            self._columns.append(emit(metadata))
+            message = emit(ColumnMessage(encoding=_COLUMN_ENCODING, pages=tuple(leaf_pages)))
+            self._messages.append(message)
+            self._message_sizes.append(np.array([len(message)], np.int64))
 
     def _write_page(
         self, leaf: FlatLeaf, choice: EncodingChoice, name: str, num_rows: int, first_row: int
@@ -288,22 +380,21 @@ class _FileWriter:
         assert page is not None
         return BlobLayout(inner_layout=page[0], layers=leaf.layers), page[1]
 
-    def finish(self, descriptor: FileDescriptor) -> None:
+    def finish(self, descriptor: FileDescriptorContent) -> None:
         """Write everything after the pages."""
         content = emit(descriptor)
         buffer_entry = (self._position, len(content))
         self._sink.write(content)
         metadata_start = self._position
-        entries: list[tuple[int, int]] = []
-        for column in self._columns:
-            entries.append((self._position, len(column)))
-            self._sink.write(column)
+        sizes = np.concatenate([np.empty(0, np.int64), *self._message_sizes])
+        entries = np.stack([metadata_start + np.cumsum(sizes) - sizes, sizes], axis=1)
+        self._sink.write(b"".join(self._messages))
         column_table = self._position
-        self._sink.write(np.array(entries, "<u8").tobytes())
+        self._sink.write(entries.astype("<u8").tobytes())
         buffer_table = self._position
         self._sink.write(np.array([buffer_entry], "<u8").tobytes())
         footer = LanceFooter(
-            metadata_start, column_table, buffer_table, 1, len(self._columns), self._version
+            metadata_start, column_table, buffer_table, 1, len(sizes), self._version
         )
         self._sink.write(emit_footer(footer))
 

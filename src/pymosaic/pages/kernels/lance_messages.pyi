@@ -14,3 +14,12 @@ def count_leaves(
 def read_pages(
     content: NDArray[uint8],
 ) -> list[tuple[tuple[int, ...], tuple[int, ...], int, bytes | None, bool]]: ...
+def write_columns(
+    prefix: NDArray[uint8],
+    offsets: NDArray[int64],
+    sizes: NDArray[int64],
+    num_rows: int,
+    descriptions: list[bytes],
+    numbers: NDArray[int64],
+    message_sizes: NDArray[int64],
+) -> bytes: ...

@@ -2,26 +2,31 @@
 """The messages of which a wide Lance file has thousands: fields of its schema, pages of a column.
 
 What :mod:`pymosaic.pages.protobuf` reads of any message, this reads of these, and refuses what that
-refuses: wire types, lengths, varints above 64 bits, int32s above 32, text that is not UTF-8.
+refuses: wire types, lengths, varints above 64 bits, int32s above 32, text that is not UTF-8. What
+it writes for columns of one page, this writes too.
 
-In: the bytes of a message. Out: numbers in arrays of the caller; names, types, metadata and pages
-as Python objects.
+In: the bytes of a message, or arrays that describe pages. Out: numbers in arrays of the caller;
+names, types, metadata and pages as Python objects; or the bytes of messages.
 
 Memory: the bytes and the arrays belong to the caller; texts and descriptions are copied, and
 nothing points into the message after a function returns.
 
 Safety: bytes are read by ``read_varint`` and ``read_part`` alone, which never move the position
 past the end that they are given, and by what is given a ``Part`` of bytes that ``read_part`` has
-found inside its message. A message in a message ends where its part does.
+found inside its message. A message in a message ends where its part does. Bytes are written behind
+``reserve`` only.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memset
 
 from pymosaic.errors import CorruptFileError
-from pymosaic.kernels.primitives cimport corrupt
+from pymosaic.kernels.primitives cimport (
+    ByteVector, append_bytes, corrupt, free_vector, reserve,
+)
+from pymosaic.pages.kernels.bounds cimport invalid_data
 
 cdef enum:
     WIRE_VARINT = 0
@@ -375,3 +380,102 @@ def read_pages(const uint8_t[::1] content):
                 expect(&inner, WIRE_VARINT, b"Page")
         pages.append((tuple(offsets), tuple(sizes), rows, description, is_indirect))
     return pages
+
+
+cdef inline int64_t varint_size(uint64_t value) noexcept nogil:
+    cdef int64_t size = 1
+    while value >= 0x80:
+        value >>= 7
+        size += 1
+    return size
+
+
+cdef int append_number(ByteVector* out, uint64_t value) except -1 nogil:
+    """A varint, which has at most ten bytes."""
+    reserve(out, 10)
+    while value >= 0x80:
+        out.data[out.size] = <uint8_t>(value | 0x80)
+        out.size += 1
+        value >>= 7
+    out.data[out.size] = <uint8_t>value
+    out.size += 1
+    return 0
+
+
+cdef int append_packed(ByteVector* out, uint64_t tag, const int64_t[::1] numbers) except -1 nogil:
+    """Packed numbers up to the first negative one; nothing where there are none."""
+    cdef int64_t index, count = 0, size = 0
+    while count < numbers.shape[0] and numbers[count] >= 0:
+        size += varint_size(<uint64_t>numbers[count])
+        count += 1
+    if count == 0:
+        return 0
+    append_number(out, tag)
+    append_number(out, <uint64_t>size)
+    for index in range(count):
+        append_number(out, <uint64_t>numbers[index])
+    return 0
+
+
+def write_columns(
+    const uint8_t[::1] prefix, const int64_t[:, ::1] offsets, const int64_t[:, ::1] sizes,
+    int64_t num_rows, list descriptions, const int64_t[::1] numbers, int64_t[::1] message_sizes
+):
+    """Write the metadata of columns that have one page each, with all rows.
+
+    Parameters
+    ----------
+    prefix : array of uint8
+        The message as it begins for each column.
+    offsets, sizes : array of int64, columns x buffers
+        Buffers of each page, up to the first one that is negative.
+    num_rows : int
+        Rows of each page.
+    descriptions : list of bytes
+        Encoded descriptions of pages.
+    numbers : array of int64
+        The description of each page.
+    message_sizes : array of int64
+        Gets the size of each message.
+
+    Returns
+    -------
+    bytes
+        The messages one behind the other.
+    """
+    cdef ByteVector out, page
+    cdef int64_t column, start
+    cdef bytes description
+    memset(&out, 0, sizeof(ByteVector))
+    memset(&page, 0, sizeof(ByteVector))
+    if not (
+        offsets.shape[0] == sizes.shape[0] == numbers.shape[0] == message_sizes.shape[0]
+        and offsets.shape[1] == sizes.shape[1] and num_rows >= 0
+    ):
+        invalid_data(b"column metadata", 0, b"arrays of different lengths")
+    try:
+        for column in range(numbers.shape[0]):
+            # A list checks its index, also below 0.
+            if numbers[column] < 0:
+                invalid_data(b"column metadata", column, b"a description that does not exist")
+            description = descriptions[numbers[column]]
+            page.size = 0
+            append_packed(&page, 0x0A, offsets[column])
+            append_packed(&page, 0x12, sizes[column])
+            if num_rows:
+                append_number(&page, 0x18)
+                append_number(&page, <uint64_t>num_rows)
+            append_number(&page, 0x22)
+            append_number(&page, <uint64_t>len(description))
+            append_bytes(&page, <const uint8_t*><const char*>description, len(description))
+            start = out.size
+            if prefix.shape[0]:
+                append_bytes(&out, &prefix[0], prefix.shape[0])
+            append_number(&out, 0x12)
+            append_number(&out, <uint64_t>page.size)
+            append_bytes(&out, page.data, page.size)
+            message_sizes[column] = out.size - start
+        return PyBytes_FromStringAndSize(<const char*>out.data, out.size)
+    finally:
+        free_vector(&out)
+        free_vector(&page)
