@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import pymosaic
+from pymosaic.format.footer import FOOTER_SIZE
 from pymosaic.testing.annex import with_annex, without_annex
 from pymosaic.testing.pieces import INTEGER, entry, forge, numbers, row_group, schema
 from tests.corruption.corpus import LIMITS
@@ -77,16 +80,52 @@ def test_no_flipped_bit_changes_an_answer(name: str, rows: int) -> None:
     assert unnoticed <= 64 + 8
 
 
-def test_without_the_annex_statistics_may_lie() -> None:
-    data = without_annex(written(TABLE, **FILES["monolithic"]))
-    expected = outcomes(data)
-    wrong = 0
-    for position in range(8 * (len(data) - 100), 8 * len(data)):
-        found = outcomes(flip(data, position).data)
-        wrong += found != ["refused"] and any(
-            answer not in ("refused", right) for answer, right in zip(found, expected, strict=True)
-        )
-    assert wrong > 0
+class TestWithoutAnnex:
+    """No checksum covers statistics: no row may depend on them, unless they are trusted."""
+
+    DATA = without_annex(written(TABLE, **FILES["monolithic"]))
+
+    def wrong(self, ask: Callable[[bytes], object]) -> int:
+        """How many flipped bits give another answer."""
+        expected = ask(self.DATA)
+        count = 0
+        start = pymosaic.read_metadata(self.DATA).index_offset
+        for position in range(8 * start, 8 * (len(self.DATA) - FOOTER_SIZE)):
+            data = flip(self.DATA, position).data
+            with suppress(pymosaic.MosaicError):
+                count += ask(data) != expected
+        return count
+
+    @pytest.mark.parametrize("filters", FILTERS)
+    def test_statistics_do_not_choose_rows(self, filters: object) -> None:
+        assert not self.wrong(lambda x: pymosaic.read_table(x, filters=filters, limits=LIMITS))
+
+    def test_statistics_that_are_trusted_may_lie(self) -> None:
+        filters = [("age", ">", 50)]
+        options: dict[str, Any] = {"trust_statistics": True, "limits": LIMITS}
+        assert self.wrong(lambda x: pymosaic.read_table(x, filters=filters, **options))
+
+    @pytest.mark.parametrize("trusted", [False, True])
+    def test_of_a_dataset(self, trusted: bool, tmp_path: Path) -> None:
+        path = tmp_path / "a.mosaic"
+
+        def ask(data: bytes) -> object:
+            path.write_bytes(data)
+            files = pymosaic.dataset(path, limits=LIMITS, trust_statistics=trusted)
+            scan = files.scan(["name"], filters=[("age", ">", 50)])
+            return scan.to_table(), scan.count_rows()
+
+        assert bool(self.wrong(ask)) == trusted
+
+    def test_tell_no_minimum(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.mosaic"
+        path.write_bytes(self.DATA)
+        for trusted, known in ((False, None), (True, 52)):
+            summary = pymosaic.dataset(path, trust_statistics=trusted).scan(["age"]).summary()
+            assert summary is not None
+            age = summary.columns["age"]
+            found = None if age is None or age.max_scalar is None else age.max_scalar.as_py()
+            assert found == known
 
 
 @pytest.mark.parametrize("bucket_size", [56, 40])

@@ -50,6 +50,18 @@ def test_files_of_one_schema_are_glued(tmp_path: Path) -> None:
     assert (again.files_before, again.files_after, again.files_written) == (1, 1, 0)
 
 
+def test_files_with_and_without_guard_are_not_glued(tmp_path: Path) -> None:
+    for number in range(2):
+        fill(tmp_path, [table(2000 * number)], statistics=["id"])
+        fill(tmp_path, [table(2000 * number + 1000)], statistics=["id"], checksum=False)
+    before = rows(tmp_path)
+    report = pymosaic.compact(tmp_path, min_row_group_bytes=1)
+    assert (report.files_copied, report.files_reencoded, report.files_after) == (0, 4, 1)
+    [file] = files(tmp_path)
+    assert pymosaic.read_metadata(file).guarded
+    assert rows(tmp_path) == before
+
+
 def test_small_row_groups_are_written_anew_as_large_ones(tmp_path: Path) -> None:
     fill(tmp_path, [table(i * 1000) for i in range(6)], statistics=["id"], num_buckets=1)
     before = rows(tmp_path)

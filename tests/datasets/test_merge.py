@@ -82,6 +82,17 @@ def test_levels_checksums_and_page_layouts_may_differ() -> None:
     assert pymosaic.read_table(out.getvalue())["c00"].to_pylist() == [100 * i for i in range(30)]
 
 
+@pytest.mark.parametrize("compression", ["zstd", "none"])
+def test_one_file_without_guard_makes_a_file_without(compression: str) -> None:
+    """Nothing says that its statistics and row counts are as they were written."""
+    guarded = make(range(10), compression=compression)
+    unguarded = make(range(10, 20), compression=compression, checksum=False)
+    for files, expected in (([guarded] * 2, True), ([guarded, unguarded], False)):
+        out = io.BytesIO()
+        pymosaic.merge(files, out)
+        assert pymosaic.read_metadata(out.getvalue()).guarded is expected
+
+
 def test_no_block_is_compressed_or_decompressed_but_the_schema(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -181,7 +181,7 @@ class TestMerge:
     def merged(self, *files: bytes) -> bytes:
         out = io.BytesIO()
         pymosaic.merge(files, out)
-        assert pymosaic.verify(out.getvalue()) == []
+        assert not [x for x in pymosaic.verify(out.getvalue()) if x.severity == "error"]
         return out.getvalue()
 
     def test_keeps_what_all_files_have(self, data: bytes) -> None:

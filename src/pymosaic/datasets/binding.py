@@ -37,6 +37,8 @@ class _Scanned(Protocol):
     def row_filter(self) -> Filter | None: ...
     @property
     def filter_schema(self) -> pa.Schema: ...
+    @property
+    def trust_statistics(self) -> bool: ...
     def constants(self, partition: Partition, /) -> dict[str, pa.Scalar]: ...
 
 
@@ -53,10 +55,13 @@ class BoundFile:
         The part of the filter left to test.
     tested : FileColumns or None
         The columns of that filter.
+    trust_statistics : bool
+        Whether statistics count that no checksum covers.
     """
 
     def __init__(self, task: _Scanned, columns: FileColumns, partition: Partition) -> None:
         self.columns = columns
+        self.trust_statistics = task.trust_statistics
         self.any_row, self.row_filter, self.tested = True, None, None
         if task.row_filter is None:
             return
@@ -104,7 +109,9 @@ class BoundFile:
             if name not in types:
                 return None
             with located(head.name):
-                return row_group_statistics(head, row_group, name, types[name])
+                return row_group_statistics(
+                    head, row_group, name, types[name], self.trust_statistics
+                )
 
         return statistics
 

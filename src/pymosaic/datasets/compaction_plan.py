@@ -10,6 +10,7 @@ from itertools import groupby
 from pymosaic.arrow.types import fixed_bits
 from pymosaic.datasets.snapshot import take_snapshot
 from pymosaic.errors import located
+from pymosaic.file.guard import Annex, read_annex
 from pymosaic.file.open_file import FileHead, head_of
 from pymosaic.file.row_group_reader import Selection
 from pymosaic.file.tail import read_tail
@@ -39,7 +40,8 @@ class FileSummary:
         Size of the file, and of its buckets.
     num_row_groups : int
     schema : bytes
-        A digest; files with equal digests can be merged by copying.
+        A digest; files with equal digests can be merged by copying. Files that are guarded by an
+        annex have others than those that are not.
     divisible : bool
         Whether its row groups are far smaller than a writer would make them.
     """
@@ -80,6 +82,8 @@ def summarize_files(
                 tail = read_tail(source, limits)
                 content = tail.schema_content(limits)
                 footer = tail.footer
+                annex = read_annex(tail, source, limits)
+                guarded = isinstance(annex, Annex) and annex.integrity is not None
                 row_groups, size = footer.num_row_groups, footer.schema_offset
                 divisible = (
                     row_groups > 1
@@ -93,7 +97,7 @@ def summarize_files(
             source.size,
             size,
             row_groups,
-            hashlib.sha256(content).digest() + bytes([footer.compression.code]),
+            hashlib.sha256(content).digest() + bytes([footer.compression.code, guarded]),
             divisible,
         )
 

@@ -63,6 +63,7 @@ class Dataset(ArrowDataset):
         found: Discovery | None = None,
         partition_schema: pa.Schema | None = None,
         skip_missing: bool = False,
+        trust_statistics: bool = False,
     ) -> None:
         super().__init__()
         if partitioning not in ("hive", None):
@@ -75,6 +76,7 @@ class Dataset(ArrowDataset):
             raise InvalidOptionError(f"limits must be a pymosaic.Limits, got {limits!r}")
         self._limits = Limits() if limits is None else limits
         self._on_error = on_error
+        self._trust_statistics = bool(trust_statistics)
         # Columns whose types do not unite; with `defer_conflicts` it is an error to select them.
         self._conflicts: dict[str, DatasetError] | None = {} if defer_conflicts else None
         self._skip_missing = skip_missing
@@ -299,6 +301,7 @@ class Dataset(ArrowDataset):
             self._filesystem,
             self._limits,
             self._on_error,
+            self._trust_statistics,
         )
         return Scan(self._files, len(self._schema), task, limit)
 
@@ -337,6 +340,7 @@ def dataset(
     partitioning: str | None = "hive",
     on_error: str = "raise",
     limits: Limits | None = None,
+    trust_statistics: bool = False,
 ) -> Dataset:
     """Read many Mosaic files as one table.
 
@@ -358,6 +362,9 @@ def dataset(
         (of a damaged file, only the row groups that cannot be read).
     limits : Limits, optional
         Caps on what a file may demand.
+    trust_statistics : bool
+        Whether filters, counts and minima may rely on statistics that no checksum covers, as in
+        files of other writers; see :func:`pymosaic.read_table`.
 
     Returns
     -------
@@ -383,4 +390,5 @@ def dataset(
         partitioning=partitioning,
         on_error=on_error,
         limits=limits,
+        trust_statistics=trust_statistics,
     )

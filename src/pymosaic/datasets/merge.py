@@ -9,8 +9,9 @@ buckets adjusted::
     [buckets of file 0][buckets of file 1] … [annex][schema block of file 0][indexes, moved][footer]
 
 Nothing is decompressed. Checksums are preserved, and the columns with statistics may differ between
-row groups. If one of the files has an annex, the new file has one; the bytes that are copied are
-compared with the checksums in theirs. Metadata that is the same in all files is kept.
+row groups. If all files are guarded by an annex, the new file is; the bytes that are copied are
+compared with the checksums in theirs. If one is not, nothing vouches for its part of the index, and
+the new file has no annex. Metadata that is the same in all files is kept.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def merge(
     """Concatenate files with the same schema, without decoding or compressing anything.
 
     The new file has the row groups of all files, in order. It appears when it is complete, and may
-    replace one of the files.
+    replace one of the files. It has an annex if all files have one with checksums.
 
     Parameters
     ----------
@@ -218,7 +219,7 @@ def _glue(
     meter = Meter(progress, sum(item.stop - item.start for item in inputs), "bytes")
     index = bytearray()
     first = inputs[0].head
-    guarded = _Guarded() if any(item.head.annex is not None for item in inputs) else None
+    guarded = _Guarded() if all(item.head.guarded for item in inputs) else None
     for item in inputs:
         index += item.head.index.shifted(sink.position - item.start)
         if len(index) > limits.max_index_bytes:
@@ -240,8 +241,9 @@ def _glue(
                 data = source.read(offset, length)
                 sink.write(data)
                 meter.add(length)
-                if guarded is not None:
+                if item.head.guarded:
                     copied = crc32(data, copied)
+                if guarded is not None:
                     guarded.checksum = crc32(data, guarded.checksum)
             _compare(item, copied)
             if guarded is not None and first.compression.is_plain:

@@ -59,6 +59,8 @@ class ScanTask:
         Limits that files must keep to.
     on_error : str
         ``"raise"``, or ``"skip"`` to skip row groups that cannot be read, with a warning.
+    trust_statistics : bool
+        Whether statistics that no checksum covers may rule out row groups.
     """
 
     schema: pa.Schema
@@ -68,6 +70,7 @@ class ScanTask:
     filesystem: Any
     limits: Limits
     on_error: str = "raise"
+    trust_statistics: bool = False
 
     def constants(self, partition: Partition) -> dict[str, pa.Scalar]:
         """The values of a file's partition columns."""

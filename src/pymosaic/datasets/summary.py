@@ -77,6 +77,7 @@ def summarize(
     num_rows = 0
     found: dict[str, ColumnSummary | None] = {name: ColumnSummary() for name in schema.names}
     for file, head, bound in files:
+        trusted = bound.trust_statistics
         constants = dict(file.partition)
         types = bound.columns.ordered_types
         for row_group in range(head.index.num_row_groups):
@@ -95,7 +96,7 @@ def summarize(
                         value = pa.scalar(constants[field.name], field.type)
                         summary.add(rows, value, value)
                 elif head.catalog.find(field.name) >= 0 and not _add(
-                    summary, head, row_group, field, types.get(field.name)
+                    summary, head, row_group, field, types.get(field.name), trusted
                 ):
                     found[field.name] = None
     return ScanSummary(num_rows, found)
@@ -107,12 +108,13 @@ def _add(
     row_group: int,
     field: pa.Field,
     own_type: pa.DataType | None,
+    trusted: bool,
 ) -> bool:
     """Take a column of a row group into account; False if its statistics do not suffice."""
     if own_type is None:
         return False
     with located(head.name):
-        statistics = row_group_statistics(head, row_group, field.name, own_type)
+        statistics = row_group_statistics(head, row_group, field.name, own_type, trusted)
     if statistics is None:
         return False
     num_values = statistics.num_rows - statistics.null_count

@@ -342,8 +342,7 @@ class FileMetadata:
         >>> pymosaic.read_metadata("one.mosaic").guarded
         True
         """
-        annex = self._file.annex
-        return annex is not None and annex.integrity is not None
+        return self._file.guarded
 
     @property
     def user(self) -> dict[str, str]:

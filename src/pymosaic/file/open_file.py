@@ -64,6 +64,11 @@ class FileHead:
         return self.footer.compression
 
     @property
+    def guarded(self) -> bool:
+        """Whether checksums cover schema block, index and footer, which were compared."""
+        return self.annex is not None and self.annex.integrity is not None
+
+    @property
     def index_bytes(self) -> int:
         """Size of the row group index in bytes."""
         return self.footer.index_size(self.size)

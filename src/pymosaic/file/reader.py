@@ -64,6 +64,9 @@ class MosaicFile(Closing):
         the annex of the file, with its metadata: dictionaries, unsigned and half-precision
         numbers, large, view and fixed-size variants, extension types. Files without it, as those of
         other writers, are read in the types that are stored.
+    trust_statistics : bool
+        Whether a filter may skip row groups by statistics that no checksum covers, as in files of
+        other writers; see :func:`pymosaic.read_table`.
 
     Examples
     --------
@@ -85,6 +88,7 @@ class MosaicFile(Closing):
         limits: Limits | None = None,
         merge_gap: int | None = None,
         types: Types = "mosaic",
+        trust_statistics: bool = False,
     ) -> None:
         if types not in ("mosaic", "arrow"):
             raise InvalidOptionError(f"types must be 'mosaic' or 'arrow', got {types!r}")
@@ -100,6 +104,7 @@ class MosaicFile(Closing):
         if merge_gap is not None:
             self._source.merge_gap = int(merge_gap)
         self._schema: pa.Schema | None = None
+        self._trust_statistics = bool(trust_statistics)
         try:
             self._opened = open_file(self._source, limits)
         except BaseException:
@@ -172,6 +177,8 @@ class MosaicFile(Closing):
 
     def statistics(self, row_group: int) -> dict[str, ColumnStatistics]:
         """Statistics of a row group by column name; only columns that have statistics.
+
+        They are as stored: :attr:`FileMetadata.guarded` tells whether a checksum covers them.
 
         Examples
         --------
@@ -284,7 +291,7 @@ class MosaicFile(Closing):
         from pymosaic.filters.tuples import parse_filters
 
         parsed = parse_filters(filters)
-        return None if parsed is None else _RowFilter(self._opened, parsed)
+        return None if parsed is None else _RowFilter(self._opened, parsed, self._trust_statistics)
 
     def _generate(
         self,
@@ -324,8 +331,9 @@ def _resolve(file: OpenFile, columns: Iterable[str] | None, option: str = "colum
 class _RowFilter:
     """A filter bound to a file: prunes row groups, then selects rows."""
 
-    def __init__(self, file: OpenFile, row_filter: Filter) -> None:
+    def __init__(self, file: OpenFile, row_filter: Filter, trust_statistics: bool) -> None:
         self._file = file
+        self._trusted = trust_statistics
         self._filter = row_filter
         self._tested = _resolve(file, row_filter.columns, "filters")
         schema = self._tested.import_schema()
@@ -340,7 +348,9 @@ class _RowFilter:
         """The matching rows of a row group, or None."""
 
         def statistics(name: str) -> ColumnStatistics | None:
-            return row_group_statistics(self._file, row_group, name, self._types[name])
+            return row_group_statistics(
+                self._file, row_group, name, self._types[name], self._trusted
+            )
 
         if self._filter.excludes(statistics, reader.num_rows):
             return None
@@ -363,6 +373,7 @@ def read_table(
     filesystem: object = None,
     limits: Limits | None = None,
     types: Types = "mosaic",
+    trust_statistics: bool = False,
 ) -> pa.Table:
     """Read a Mosaic file into an Arrow table.
 
@@ -389,6 +400,11 @@ def read_table(
         the annex of the file, with its metadata: dictionaries, unsigned and half-precision
         numbers, large, view and fixed-size variants, extension types. Files without it, as those of
         other writers, are read in the types that are stored.
+    trust_statistics : bool
+        Whether a filter may skip row groups by statistics that no checksum covers, as in files of
+        other writers. A flipped bit in them could hide rows, so that by default the columns of the
+        filter are read instead. Files with an annex, which pymosaic writes by default, need no
+        trust.
 
     Returns
     -------
@@ -410,7 +426,13 @@ def read_table(
     temp_1: [[17]]
     temp_2: [[18]]
     """
-    with MosaicFile(source, filesystem=filesystem, limits=limits, types=types) as file:
+    with MosaicFile(
+        source,
+        filesystem=filesystem,
+        limits=limits,
+        types=types,
+        trust_statistics=trust_statistics,
+    ) as file:
         return file.read(columns, filters, use_threads)
 
 

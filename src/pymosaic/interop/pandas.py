@@ -28,6 +28,7 @@ def read_pandas(
     dtype_backend: str | None = None,
     filesystem: object = None,
     limits: Limits | None = None,
+    trust_statistics: bool = False,
 ) -> pd.DataFrame:
     """Read Mosaic files into a pandas DataFrame.
 
@@ -50,6 +51,8 @@ def read_pandas(
         The file system of ``source``.
     limits : Limits, optional
         Caps on what a file may demand.
+    trust_statistics : bool
+        As for :func:`pymosaic.read_table`.
 
     Returns
     -------
@@ -69,6 +72,8 @@ def read_pandas(
     from pymosaic.datasets.dataset import Dataset, dataset
 
     if not isinstance(source, Dataset):
-        source = dataset(source, filesystem=filesystem, limits=limits)
+        source = dataset(
+            source, filesystem=filesystem, limits=limits, trust_statistics=trust_statistics
+        )
     table = source.scan(columns, filters).to_table()
     return table_to_frame(table, index, dtype_backend)

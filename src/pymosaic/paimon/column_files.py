@@ -127,7 +127,8 @@ class _MosaicFile:
         self, row_group: int, name: str, data_type: pa.DataType
     ) -> ColumnStatistics | None:
         with located(self._path):
-            return row_group_statistics(self._file, row_group, name, data_type)
+            # The manifest's own statistics have ruled out what they can.
+            return row_group_statistics(self._file, row_group, name, data_type, trusted=False)
 
     def close(self) -> None:
         self._source.close()

@@ -100,6 +100,7 @@ _READ: dict[str, tuple[str, TextForm]] = {
     "modifiedBefore": ("modified_before", TEXT),
     "modifiedAfter": ("modified_after", TEXT),
     "timeZone": ("time_zone", TEXT),
+    "trustStatistics": ("trust_statistics", BOOLEAN),
     "partitionTypes": ("partition_types", _PARTITION_TYPES),
 }
 # Spark adds it to paths of tables.
@@ -179,6 +180,8 @@ class SourceOptions:
         The zone of moments without one.
     partition_types : {"inferred", "recorded"}
         Whether partition columns have the types that Spark infers, or those they were written with.
+    trust_statistics : bool
+        Rely on statistics that no checksum covers.
     infer_partition_types : bool
         Whether Spark infers types; otherwise values are text.
     timestamp_type : str
@@ -226,6 +229,7 @@ class SourceOptions:
     modified_after: str | None = None
     time_zone: str = "UTC"
     partition_types: str = "inferred"
+    trust_statistics: bool = False
     infer_partition_types: bool = True
     timestamp_type: str = "TIMESTAMP_LTZ"
     state: str | None = None

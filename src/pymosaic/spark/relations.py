@@ -153,6 +153,7 @@ class Relation:
             found=replace(self.listing.discovery(filesystem), files=files),
             partition_schema=partition_schema,
             skip_missing=options.ignore_missing_files,
+            trust_statistics=options.trust_statistics,
         )
         if schema is None:
             _opened.put(key, place, dataset)
@@ -255,6 +256,7 @@ def _reading(options: SourceOptions) -> tuple[object, ...]:
         options.ignore_corrupt_files,
         options.ignore_missing_files,
         options.merge_schema,
+        options.trust_statistics,
         options.partition_types,
         options.infer_partition_types,
         options.timestamp_type,
