@@ -10,6 +10,7 @@ import argparse
 import random
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -37,18 +38,33 @@ class History:
         self.random = random.Random(seed)
         self.warehouse = Warehouse(directory)
         self.log: list[str] = []
-        self.evolves = self.random.random() < 0.7
+        self.keyed = self.random.random() < 0.15
+        self.evolves = not self.keyed and self.random.random() < 0.75
         self.partitioned = self.random.random() < 0.4
+        self.tags: list[str] = []
         self.numbered = 0
         # PyPaimon finds column files by the names that columns have now, so that it loses those of
         # renamed ones; only pymosaic reads such tables right.
         self.renamed_column_files = False
-        options = {"metadata.stats-mode": self.random.choice(["none", "full"])}
+        options = {
+            "metadata.stats-mode": self.random.choice(["none", "full"]),
+            "file.format": self.random.choice(["mosaic", "mosaic", "mosaic", "parquet"]),
+        }
         if self.evolves:
             options |= EVOLVING | {"deletion-vectors.enabled": "true"}
-        schema = pa.schema([("id", pa.int64()), ("x", pa.float64()), ("p", pa.string())])
+        if self.keyed:
+            options |= {"bucket": self.random.choice(["1", "2"])}
+        schema = pa.schema(
+            [
+                pa.field("id", pa.int64(), not self.keyed),
+                pa.field("x", pa.float64()),
+                pa.field("n", pa.int32()),
+                pa.field("p", pa.string(), not self.keyed),
+            ]
+        )
         keys = ["p"] if self.partitioned else None
-        self.warehouse.create(schema, partition_keys=keys, options=options)
+        primary = ["id", "p"] if self.keyed else None
+        self.warehouse.create(schema, partition_keys=keys, primary_keys=primary, options=options)
 
     @property
     def table(self) -> Any:
@@ -64,9 +80,11 @@ class History:
             self.drop,
             self.rename,
             self.tag,
+            self.widen,
+            self.change_format,
         ]
         if self.evolves:
-            steps += [self.add_computed, self.update, self.delete]
+            steps += [self.add_computed, self.add_computed, self.update, self.update, self.delete]
         self.random.choice(steps)()
 
     def ours(self, what: str) -> bool:
@@ -86,7 +104,7 @@ class History:
     def value(self, field: pa.Field) -> Any:
         if field.name == "p":
             return self.random.choice("ab")
-        if self.random.random() < 0.2:
+        if field.nullable and self.random.random() < 0.2:
             return None
         number = self.random.randint(-5, 5)
         if pa.types.is_string(field.type):
@@ -122,7 +140,9 @@ class History:
         self.warehouse.alter(SchemaChange.add_column(name, AtomicType(kind)))
 
     def _others(self) -> list[str]:
-        return [name for name in dataset(self.table).schema.names if name not in ("id", "p", "x")]
+        return [
+            name for name in dataset(self.table).schema.names if name not in ("id", "p", "x", "n")
+        ]
 
     def drop(self) -> None:
         if self._others():
@@ -146,14 +166,32 @@ class History:
             name = f"tag{self._new_name()}"
             self.log.append(f"tag {name}")
             self.table.create_tag(name)
+            self.tags.append(name)
             tagged = dataset(self.table, tag=name).to_table()
             newest = dataset(self.table).snapshot_id
             assert tagged == dataset(self.table, snapshot=newest).to_table()
 
+    def widen(self) -> None:
+        """Give a column of whole numbers a wider type."""
+        wider = {pa.int32(): "BIGINT", pa.int64(): "DOUBLE"}
+        kind = wider.get(dataset(self.table).schema.field("n").type)
+        if kind is not None:
+            self.log.append(f"schema: n is {kind}")
+            self.warehouse.alter(SchemaChange.update_column_type("n", AtomicType(kind)))
+
+    def change_format(self) -> None:
+        """Write files of another format from now on."""
+        kind = self.random.choice(["mosaic", "parquet"])
+        self.log.append(f"schema: file.format is {kind}")
+        self.warehouse.alter(SchemaChange.set_option("file.format", kind))
+
     def add_computed(self) -> None:
         name = self._new_name()
-        self.log.append(f"pymosaic: add {name}")
-        add_columns(self.table, {name: "id * 2 + x"})
+        if self.ours(f"add {name} with values"):
+            add_columns(self.table, {name: "id * 2 + x"})
+            return
+        self.warehouse.alter(SchemaChange.add_column(name, AtomicType("DOUBLE")))
+        self._write_values(name)
 
     def update(self) -> None:
         before = dataset(self.table)
@@ -162,10 +200,15 @@ class History:
         if self.ours("update x"):
             update_columns(self.table, {"x": "x + id"})
             return
+        self._write_values("x")
+
+    def _write_values(self, name: str) -> None:
+        """Let PyPaimon write new values of a column of some rows."""
         ids = self._row_ids()
-        chosen = self.random.sample(ids, self.random.randint(1, len(ids)))
-        values = [float(self.random.randint(-9, 9)) for _ in chosen]
-        update(self.table, pa.table({"_ROW_ID": pa.array(chosen, pa.int64()), "x": values}))
+        if ids:
+            chosen = self.random.sample(ids, self.random.randint(1, len(ids)))
+            values = [float(self.random.randint(-9, 9)) for _ in chosen]
+            update(self.table, pa.table({"_ROW_ID": pa.array(chosen, pa.int64()), name: values}))
 
     def _row_ids(self) -> list[int]:
         return theirs(self.table, ["_ROW_ID"]).column(0).to_pylist()
@@ -186,8 +229,12 @@ class History:
         expected = sum(x is not None and x > 0.5 for x in mine.column("x").to_pylist())
         assert found.count_rows(tested) == expected
         assert found.scan(["id"], filters=tested).to_table().num_rows == expected
-        names = ["id", "x", "p"] if self.renamed_column_files else mine.column_names
-        chosen = {"snapshot_id": str(travel["snapshot"])} if travel else {}
+        names = ["id", "x", "n", "p"] if self.renamed_column_files else mine.column_names
+        chosen = {}
+        if "snapshot" in travel:
+            chosen = {"snapshot_id": str(travel["snapshot"])}
+        elif "tag" in travel:
+            chosen = {"tag_name": travel["tag"]}
         other = theirs(self.table, names, **chosen)
         assert ordered(mine.select(names)) == ordered(other)
 
@@ -198,6 +245,8 @@ class History:
             self.check()
         for snapshot in range(1, (dataset(self.table).snapshot_id or 0) + 1):
             self.check(snapshot=snapshot)
+        for tag in self.tags:
+            self.check(tag=tag)
 
 
 def ordered(table: pa.Table) -> list[str]:
@@ -222,12 +271,19 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
+    failed = 0
     for seed in range(given.seed, given.seed + given.runs):
         with tempfile.TemporaryDirectory() as directory:
-            run(seed, given.steps, Path(directory))
-        sys.stdout.write(f"\r{seed - given.seed + 1} of {given.runs} histories agree")
+            try:
+                run(seed, given.steps, Path(directory))
+            except Exception:
+                failed += 1
+                traceback.print_exc()
+                continue
+        sys.stdout.write(f"\r{seed - given.seed + 1 - failed} of {given.runs} histories agree")
         sys.stdout.flush()
     sys.stdout.write("\n")
+    sys.exit(failed > 0)
 
 
 if __name__ == "__main__":

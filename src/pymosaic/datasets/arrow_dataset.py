@@ -10,6 +10,7 @@ from __future__ import annotations
 import abc
 import re
 from collections.abc import Iterable, Iterator
+from numbers import Integral
 from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
@@ -18,6 +19,8 @@ import pyarrow.dataset as pads
 
 from pymosaic.errors import ColumnNotFoundError, InvalidOptionError, UnsupportedFeatureError
 from pymosaic.filters.arrow_expressions import push_down
+from pymosaic.filters.row_filter import Filter
+from pymosaic.filters.tuples import parse_filters
 from pymosaic.keywords import checked_keywords
 from pymosaic.suggestions import did_you_mean, quote
 
@@ -73,11 +76,59 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__(_NOTICE)
 
-    @abc.abstractmethod
+    @checked_keywords()
     def scan(
-        self, columns: Iterable[str] | None = None, filters: object = None, limit: int | None = None
+        self,
+        columns: Iterable[str] | None = None,
+        filters: object = None,
+        limit: int | None = None,
     ) -> Scan:
-        """Choose columns and rows."""
+        """Choose columns and rows; nothing is read yet.
+
+        Parameters
+        ----------
+        columns : list of str, optional
+            Names or patterns, as in :func:`pymosaic.read_table`.
+        filters : list of tuples, or list of lists of tuples, optional
+            Rows to keep, as in :func:`pymosaic.read_table`; may use partition columns.
+        limit : int, optional
+            Maximum number of rows to read.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"age": [31, 52], "name": ["Ann", "Bo"]}), "p.mosaic")
+        >>> people = pymosaic.dataset("p.mosaic")
+        >>> people.scan(columns=["name"], filters=[("age", ">", 40)]).to_table().to_pydict()
+        {'name': ['Bo']}
+        """
+        if limit is not None and (
+            not isinstance(limit, Integral) or isinstance(limit, bool) or limit < 0
+        ):
+            raise InvalidOptionError(f"limit must be an int of at least 0, got {limit!r}")
+        row_filter = filters if isinstance(filters, Filter) else parse_filters(filters)
+        filter_schema = pa.schema([])
+        if row_filter is not None:
+            filter_schema = self._select(row_filter.columns, "filters")
+            if filter_schema.names != list(row_filter.columns):
+                raise InvalidOptionError("filters: give exact column names, not patterns")
+            row_filter.validate({item.name: item.type for item in filter_schema})
+        chosen = self.schema if columns is None else self._select(columns, "columns")
+        return self._scan(chosen, row_filter, filter_schema, limit)
+
+    @abc.abstractmethod
+    def _select(self, columns: Iterable[str], option: str) -> pa.Schema:
+        """The columns that names and patterns choose; ``option`` names them in errors."""
+
+    @abc.abstractmethod
+    def _scan(
+        self,
+        chosen: pa.Schema,
+        row_filter: Filter | None,
+        filter_schema: pa.Schema,
+        limit: int | None,
+    ) -> Scan:
+        """A scan of chosen columns; the filter fits the types of its columns."""
 
     @checked_keywords()
     def scanner(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,6 @@ from pymosaic.errors import DatasetError, InvalidOptionError
 from pymosaic.file.open_file import FileHead
 from pymosaic.file.projection import resolve_columns
 from pymosaic.filters.row_filter import Filter
-from pymosaic.filters.tuples import parse_filters
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.keywords import checked_keywords
@@ -251,44 +249,13 @@ class Dataset(ArrowDataset):
             f"{len(self._schema)} columns{partitions}>"
         )
 
-    @checked_keywords()
-    def scan(
+    def _scan(
         self,
-        columns: Iterable[str] | None = None,
-        filters: object = None,
-        limit: int | None = None,
+        chosen: pa.Schema,
+        row_filter: Filter | None,
+        filter_schema: pa.Schema,
+        limit: int | None,
     ) -> Scan:
-        """Choose columns and rows; nothing is read yet.
-
-        Parameters
-        ----------
-        columns : list of str, optional
-            Names or patterns, as in :func:`pymosaic.read_table`.
-        filters : list of tuples, or list of lists of tuples, optional
-            Rows to keep, as in :func:`pymosaic.read_table`; may use partition columns.
-        limit : int, optional
-            Maximum number of rows to read.
-
-        Examples
-        --------
-        >>> import pyarrow as pa, pymosaic
-        >>> pymosaic.write_table(pa.table({"age": [31, 52], "name": ["Ann", "Bo"]}), "p.mosaic")
-        >>> people = pymosaic.dataset("p.mosaic")
-        >>> people.scan(columns=["name"], filters=[("age", ">", 40)]).to_table().to_pydict()
-        {'name': ['Bo']}
-        """
-        if limit is not None and (
-            not isinstance(limit, Integral) or isinstance(limit, bool) or limit < 0
-        ):
-            raise InvalidOptionError(f"limit must be an int of at least 0, got {limit!r}")
-        row_filter = filters if isinstance(filters, Filter) else parse_filters(filters)
-        filter_schema = pa.schema([])
-        if row_filter is not None:
-            filter_schema = self._select(row_filter.columns, "filters")
-            if filter_schema.names != list(row_filter.columns):
-                raise InvalidOptionError("filters: give exact column names, not patterns")
-            row_filter.validate({item.name: item.type for item in filter_schema})
-        chosen = self._schema if columns is None else self._select(columns, "columns")
         if self._conflicts:
             for name in (*chosen.names, *filter_schema.names):
                 if name in self._conflicts:

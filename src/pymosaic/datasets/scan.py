@@ -22,7 +22,7 @@ from pymosaic.datasets.plan import (
     make_pieces,
     plan_file,
 )
-from pymosaic.datasets.scan_task import ScanTask
+from pymosaic.datasets.scan_task import BATCH_ROWS, ScanTask
 from pymosaic.datasets.summary import ScanSummary, summarize
 from pymosaic.errors import InvalidOptionError
 from pymosaic.file.open_file import FileHead
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["Scan"]
 
 _PIECE_BYTES = 128 << 20
-_BATCH_ROWS = 65_536
 _WHOLE_ROW_GROUPS = 1 << 40
 
 
@@ -147,7 +146,7 @@ class Scan:
 
     @checked_keywords()
     def to_batches(
-        self, batch_size: int = _BATCH_ROWS, use_threads: bool = True
+        self, batch_size: int = BATCH_ROWS, use_threads: bool = True
     ) -> Iterator[pa.RecordBatch]:
         """Read in batches, file by file in the order of :attr:`Dataset.files`.
 
@@ -167,16 +166,7 @@ class Scan:
         left = self._limit
         if left == 0:
             return
-        # Files are planned as they are reached: the first rows need not wait for the last file.
-        pieces = make_pieces(self._plan_files(), _PIECE_BYTES)
-        for batch in self._task.read(
-            pieces,
-            batch_size=batch_size,
-            use_threads=use_threads,
-            heads=self._files.heads,
-            budget=budget,
-            binding=self._binding,
-        ):
+        for batch in self._read(batch_size, use_threads, budget):
             if left is None:
                 yield batch
                 continue
@@ -184,6 +174,20 @@ class Scan:
             left -= batch.num_rows
             if left <= 0:
                 return
+
+    def _read(
+        self, batch_size: int, use_threads: bool, budget: MemoryBudget | None
+    ) -> Iterator[pa.RecordBatch]:
+        """All rows that pass; at least as many as the limit."""
+        return self._task.read(
+            # Files are planned as they are reached: the first rows need not wait for the last file.
+            make_pieces(self._plan_files(), _PIECE_BYTES),
+            batch_size=batch_size,
+            use_threads=use_threads,
+            heads=self._files.heads,
+            budget=budget,
+            binding=self._binding,
+        )
 
     @checked_keywords()
     def to_table(self, use_threads: bool = True) -> pa.Table:
@@ -193,7 +197,7 @@ class Scan:
         return pa.Table.from_batches(list(batches), self.schema)
 
     @checked_keywords()
-    def to_reader(self, batch_size: int = _BATCH_ROWS) -> pa.RecordBatchReader:
+    def to_reader(self, batch_size: int = BATCH_ROWS) -> pa.RecordBatchReader:
         """A stream of batches, for consumers of Arrow streams."""
         return pa.RecordBatchReader.from_batches(self.schema, self.to_batches(batch_size))
 
@@ -249,26 +253,37 @@ class Scan:
         """What metadata alone tells about the columns: see :mod:`pymosaic.datasets.summary`."""
         return None if self._limit is not None else summarize(self.schema, self._bind(counts=True))
 
+    @property
+    def _base(self) -> str:
+        """Where the rows come from, for messages."""
+        return self._files.base
+
     def explain(self) -> str:
         """Describe what would be read and what is pruned."""
         plan = self.plan()
-        lines = [f"Scan of {len(self.schema)} of {self._num_columns} columns in {self._files.base}"]
+        return self._described(
+            plan, ("files", "row_groups", "buckets", "bytes"), f"{len(plan.pieces)} pieces"
+        )
+
+    def _described(self, plan: Any, shares: Iterable[str], pieces: str) -> str:
+        lines = [f"Scan of {len(self.schema)} of {self._num_columns} columns in {self._base}"]
         if self._task.row_filter is not None:
             lines.append(f"  filter: {self._task.row_filter}")
         if self._limit is not None:
             lines.append(f"  limit: {self._limit} rows")
-        for name in ("files", "row_groups", "buckets", "bytes"):
+        for name in shares:
             share: Share = getattr(plan, name)
             lines.append(
                 f"  {name.replace('_', ' '):<11}{share.to_read:>15,} of {share.total:>15,}"
                 f"  ({share.pruned:,} pruned)"
             )
-        lines.append(f"  {len(plan.pieces)} pieces, {plan.num_rows:,} rows before filtering")
+        lines.append(f"  {pieces}, {plan.num_rows:,} rows before filtering")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
+        module = type(self).__module__.rsplit(".", 1)[0].removesuffix(".datasets")
         return (
-            f"<pymosaic.Scan of {len(self.schema)} columns in {self._files.base}"
+            f"<{module}.{type(self).__name__} of {len(self.schema)} columns in {self._base}"
             f"{'' if self._task.row_filter is None else ', filtered'}"
             f"{'' if self._limit is None else f', at most {self._limit} rows'}>"
         )

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -26,9 +26,9 @@ from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
 from pymosaic.threads import num_threads, read_ahead
 
-__all__ = ["ScanTask"]
+__all__ = ["BATCH_ROWS", "PartitionColumns", "ScanTask", "read_pieces"]
 
-_BATCH_ROWS = 65_536
+BATCH_ROWS = 65_536
 # Maximum compressed bytes in flight; decoded, they take a few times as much.
 _AHEAD_BYTES = 64 << 20
 _REMOTE_READERS = 8
@@ -37,6 +37,9 @@ _PARTITION_WIDTH = 16
 
 _Unit: TypeAlias = "tuple[_File, int]"
 _Outcome: TypeAlias = "pa.RecordBatch | Exception | None"
+_UnitType = TypeVar("_UnitType")
+_OutcomeType = TypeVar("_OutcomeType", covariant=True)
+_PieceType = TypeVar("_PieceType", contravariant=True)
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class ScanTask:
         self,
         pieces: Iterable[Piece],
         *,
-        batch_size: int = _BATCH_ROWS,
+        batch_size: int = BATCH_ROWS,
         use_threads: bool = True,
         heads: HeadStore | None = None,
         budget: MemoryBudget | None = None,
@@ -107,20 +110,69 @@ class ScanTask:
             The plan's binding, if it was made here: columns are then not looked up again.
         """
         reading = _Reading(self, use_threads, heads, budget, binding or ColumnBinding(self))
-        workers = 1
-        if use_threads:
-            workers = num_threads() if self.filesystem is None else _REMOTE_READERS
-        outcomes = read_ahead(reading.read, reading.units(pieces), workers, _AHEAD_BYTES)
-        try:
-            for outcome in outcomes:
-                if isinstance(outcome, Exception):
-                    warn_skipped(outcome, "a row group")
-                elif outcome is not None:
-                    for start in range(0, outcome.num_rows, batch_size):
-                        yield outcome.slice(start, batch_size)
-        finally:
-            outcomes.close()
-            reading.close()
+        for outcome in read_pieces(reading, pieces, use_threads, self.filesystem is None):
+            if isinstance(outcome, Exception):
+                warn_skipped(outcome, "a row group")
+            elif outcome is not None:
+                for start in range(0, outcome.num_rows, batch_size):
+                    yield outcome.slice(start, batch_size)
+
+
+class Reading(Protocol[_UnitType, _OutcomeType, _PieceType]):
+    """One pass over some pieces."""
+
+    def units(self, pieces: Iterable[_PieceType]) -> Iterator[tuple[_UnitType, int]]:
+        """What threads read, each with its weight in bytes."""
+
+    def read(self, unit: _UnitType) -> _OutcomeType:
+        """Read a unit, on any thread."""
+
+    def close(self) -> None:
+        """Close what is open."""
+
+
+def read_pieces(
+    reading: Reading[_UnitType, _OutcomeType, _PieceType],
+    pieces: Iterable[_PieceType],
+    use_threads: bool,
+    is_local: bool,
+) -> Iterator[_OutcomeType]:
+    """Read pieces ahead of the consumer, in order; what is open is closed at the end."""
+    workers = 1
+    if use_threads:
+        workers = num_threads() if is_local else _REMOTE_READERS
+    outcomes = read_ahead(reading.read, reading.units(pieces), workers, _AHEAD_BYTES)
+    try:
+        yield from outcomes
+    finally:
+        outcomes.close()
+        reading.close()
+
+
+class PartitionColumns:
+    """Adds the wanted columns that come from partitions.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        All wanted columns.
+    keys : iterable of str
+        The partition columns.
+    """
+
+    def __init__(self, schema: pa.Schema, keys: Iterable[str]) -> None:
+        places = {key: schema.get_field_index(key) for key in keys}
+        self.added = {key: schema.field(place) for key, place in places.items() if place >= 0}
+        self._order = _order(len(schema), [places[key] for key in self.added])
+
+    def complete(self, batch: pa.RecordBatch, partition: Partition) -> pa.RecordBatch:
+        """Add the values of a partition, and put columns in order."""
+        for key, value in partition:
+            field = self.added.get(key)
+            if field is not None:
+                array = pa.repeat(pa.scalar(value, field.type), batch.num_rows)
+                batch = batch.append_column(field, array)
+        return batch if self._order is None else batch.select(self._order)
 
 
 class _File:
@@ -210,10 +262,7 @@ class _Reading:
         self._use_threads = use_threads
         self._budget = budget
         self._files: dict[int, _File] = {}
-        places = {key: task.schema.get_field_index(key) for key in task.partition_schema.names}
-        # The wanted columns that come from directories, and where columns go once those are added.
-        self._added = {key: task.schema.field(place) for key, place in places.items() if place >= 0}
-        self._order = _order(len(task.schema), [places[key] for key in self._added])
+        self._partitions = PartitionColumns(task.schema, task.partition_schema.names)
 
     def units(self, pieces: Iterable[Piece]) -> Iterator[tuple[_Unit, int]]:
         """The row groups to read, each with its weight."""
@@ -256,14 +305,14 @@ class _Reading:
         if batch is None:
             return None
         self._check_size(batch.num_rows, bound.columns, file.piece)
-        return self._complete(bound.columns.adapt(batch, path), file.piece.partition)
+        return self._partitions.complete(bound.columns.adapt(batch, path), file.piece.partition)
 
     def _check_size(self, num_rows: int, columns: FileColumns, piece: Piece) -> None:
         """Apply the limit to columns that are made up, not read: a file may claim any row count."""
         width = columns.null_width + sum(
             _PARTITION_WIDTH + len(str(value))
             for key, value in piece.partition
-            if key in self._added
+            if key in self._partitions.added
         )
         limit = self.task.limits.max_row_group_bytes
         if num_rows * width > limit:
@@ -273,15 +322,6 @@ class _Reading:
                 piece.path,
                 "row group",
             )
-
-    def _complete(self, batch: pa.RecordBatch, partition: Partition) -> pa.RecordBatch:
-        """Add the columns that come from directories."""
-        for key, value in partition:
-            field = self._added.get(key)
-            if field is not None:
-                array = pa.repeat(pa.scalar(value, field.type), batch.num_rows)
-                batch = batch.append_column(field, array)
-        return batch if self._order is None else batch.select(self._order)
 
     def close(self) -> None:
         """Close what is open."""

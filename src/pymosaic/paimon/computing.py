@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +14,7 @@ from pymosaic.errors import ColumnNotFoundError, InvalidDataError, InvalidOption
 from pymosaic.paimon.dataset import PaimonDataset
 from pymosaic.paimon.expressions import Expression
 from pymosaic.paimon.row_ranges import RowRange
+from pymosaic.paimon.scan import PaimonScan
 from pymosaic.paimon.task import PaimonPiece
 from pymosaic.suggestions import quote
 
@@ -32,9 +33,10 @@ class Computation:
     def of_range(self, before: PaimonDataset, rows: RowRange) -> pa.RecordBatch:
         """The new columns of a range of rows; deleted rows are computed too, and stay deleted."""
         piece = PaimonPiece(replace(rows, deletions=None), rows.num_rows, rows.size)
+        task = cast(PaimonScan, before.scan(self.columns)).task()
         results = [
             _as_batch(self.function(batch), batch.num_rows)
-            for batch in before.scan(self.columns).task().read([piece], use_threads=False)
+            for batch in task.read([piece], use_threads=False)
         ]
         if not results:
             return self.of_nothing(before)

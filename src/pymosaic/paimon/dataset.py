@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from numbers import Integral
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +12,6 @@ from pymosaic.datasets.arrow_dataset import ArrowDataset
 from pymosaic.errors import InvalidOptionError
 from pymosaic.file.projection import resolve_columns
 from pymosaic.filters.row_filter import Filter
-from pymosaic.filters.tuples import parse_filters
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
 from pymosaic.paimon.row_ranges import MergedRows, Rows, plan_rows
@@ -103,36 +101,13 @@ class PaimonDataset(ArrowDataset):
             f"{len(self.files)} files, {len(self._fields.names)} columns{partitions}>"
         )
 
-    @checked_keywords()
-    def scan(
+    def _scan(
         self,
-        columns: Iterable[str] | None = None,
-        filters: object = None,
-        limit: int | None = None,
+        chosen: pa.Schema,
+        row_filter: Filter | None,
+        filter_schema: pa.Schema,
+        limit: int | None,
     ) -> PaimonScan:
-        """Choose columns and rows; nothing is read yet.
-
-        Parameters
-        ----------
-        columns : list of str, optional
-            Names or patterns, as in :func:`pymosaic.read_table`.
-        filters : list of tuples, or list of lists of tuples, optional
-            Rows to keep, as in :func:`pymosaic.read_table`.
-        limit : int, optional
-            Maximum number of rows to read.
-        """
-        if limit is not None and (
-            not isinstance(limit, Integral) or isinstance(limit, bool) or limit < 0
-        ):
-            raise InvalidOptionError(f"limit must be an int of at least 0, got {limit!r}")
-        row_filter = filters if isinstance(filters, Filter) else parse_filters(filters)
-        filter_schema = pa.schema([])
-        if row_filter is not None:
-            filter_schema = self._select(row_filter.columns, "filters")
-            if filter_schema.names != list(row_filter.columns):
-                raise InvalidOptionError("filters: give exact column names, not patterns")
-            row_filter.validate({item.name: item.type for item in filter_schema})
-        chosen = self.schema if columns is None else self._select(columns, "columns")
         task = PaimonTask(
             self._table,
             self._fields.schema_id,

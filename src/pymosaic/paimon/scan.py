@@ -54,13 +54,13 @@ class PaimonScan(Scan):
 
     def __init__(
         self,
-        base: str,
+        path: str,
         rows: tuple[Rows, ...],
         num_columns: int,
         task: PaimonTask,
         limit: int | None,
     ) -> None:
-        self._base = base
+        self._table_path = path
         self._rows = rows
         self._num_columns = num_columns
         self._task = task  # type: ignore[assignment]
@@ -112,22 +112,12 @@ class PaimonScan(Scan):
             Share(sum(rows.size for rows in self._rows), sum(piece.num_bytes for piece in pieces)),
         )
 
-    def _batches(
+    def _read(
         self, batch_size: int, use_threads: bool, budget: MemoryBudget | None
     ) -> Iterator[pa.RecordBatch]:
-        left = self._limit
-        if left == 0:
-            return
-        for batch in self.task().read(
+        return self.task().read(
             self.plan().pieces, batch_size=batch_size, use_threads=use_threads, budget=budget
-        ):
-            if left is None:
-                yield batch
-                continue
-            yield batch.slice(0, left)
-            left -= batch.num_rows
-            if left <= 0:
-                return
+        )
 
     def count_rows(self) -> int:
         """Count rows, without reading data if partition values and statistics suffice."""
@@ -161,31 +151,17 @@ class PaimonScan(Scan):
             return rows.deletions.count
         return len(deleted_rows(self.task().table, rows.deletions, rows.num_rows))
 
+    def summary(self) -> None:
+        """None: statistics of manifests are not gathered for whole tables."""
+
+    @property
+    def _base(self) -> str:
+        return self._table_path
+
     def explain(self) -> str:
         """Describe what would be read and what is pruned."""
         plan = self.plan()
-        task = self.task()
-        lines = [f"Scan of {len(self.schema)} of {self._num_columns} columns in {self._base}"]
-        if task.row_filter is not None:
-            lines.append(f"  filter: {task.row_filter}")
-        if self._limit is not None:
-            lines.append(f"  limit: {self._limit} rows")
-        for name in ("row_ranges", "files", "bytes"):
-            share: Share = getattr(plan, name)
-            lines.append(
-                f"  {name.replace('_', ' '):<11}{share.to_read:>15,} of {share.total:>15,}"
-                f"  ({share.pruned:,} pruned)"
-            )
         merged = sum(isinstance(piece.rows, MergedRows) for piece in plan.pieces)
         through = f", {merged} through PyPaimon" if merged else ""
-        lines.append(
-            f"  {len(plan.pieces)} pieces{through}, {plan.num_rows:,} rows before filtering"
-        )
-        return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        return (
-            f"<pymosaic.paimon.PaimonScan of {len(self.schema)} columns in {self._base}"
-            f"{'' if self.task().row_filter is None else ', filtered'}"
-            f"{'' if self._limit is None else f', at most {self._limit} rows'}>"
-        )
+        pieces = f"{len(plan.pieces)} pieces{through}"
+        return self._described(plan, ("row_ranges", "files", "bytes"), pieces)

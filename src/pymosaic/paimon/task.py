@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from pymosaic.arrow.statistics import ColumnStatistics
 from pymosaic.datasets.partitioning import Partition
+from pymosaic.datasets.scan_task import BATCH_ROWS, PartitionColumns, read_pieces
 from pymosaic.filters.residual import residual_filter
 from pymosaic.filters.row_filter import Filter
 from pymosaic.kernels.arrow_export import MemoryBudget
@@ -24,13 +25,8 @@ from pymosaic.paimon.row_ranges import MergedRows, RowRange, Rows
 from pymosaic.paimon.schema import TableFields
 from pymosaic.paimon.statistics import manifest_statistics
 from pymosaic.paimon.table import PaimonTable
-from pymosaic.threads import num_threads, read_ahead
 
 __all__ = ["PaimonPiece", "PaimonTask"]
-
-_BATCH_ROWS = 65_536
-_AHEAD_BYTES = 64 << 20
-_REMOTE_READERS = 8
 
 _Unit: TypeAlias = "tuple[RangeReader | None, Span | None, Rows]"
 
@@ -168,7 +164,7 @@ class PaimonTask:
         self,
         pieces: Iterable[PaimonPiece],
         *,
-        batch_size: int = _BATCH_ROWS,
+        batch_size: int = BATCH_ROWS,
         use_threads: bool = True,
         budget: MemoryBudget | None = None,
     ) -> Iterator[pa.RecordBatch]:
@@ -185,18 +181,11 @@ class PaimonTask:
             Arrow memory that all batches may take together.
         """
         reading = _Reading(self, use_threads, budget)
-        workers = 1
-        if use_threads:
-            workers = num_threads() if self.table.filesystem is None else _REMOTE_READERS
-        outcomes = read_ahead(reading.read, reading.units(pieces), workers, _AHEAD_BYTES)
-        try:
-            for batches in outcomes:
-                for batch in batches:
-                    for start in range(0, batch.num_rows, batch_size):
-                        yield batch.slice(start, batch_size)
-        finally:
-            outcomes.close()
-            reading.close()
+        is_local = self.table.filesystem is None
+        for batches in read_pieces(reading, pieces, use_threads, is_local):
+            for batch in batches:
+                for start in range(0, batch.num_rows, batch_size):
+                    yield batch.slice(start, batch_size)
 
 
 class _Reading:
@@ -207,6 +196,7 @@ class _Reading:
         self._use_threads = use_threads
         self._budget = budget
         self._binder = ColumnBinder()
+        self._partitions = PartitionColumns(task.schema, task._fields.partition_keys)
         self._open: list[RangeReader] = []
 
     def units(self, pieces: Iterable[PaimonPiece]) -> Iterator[tuple[_Unit, int]]:
@@ -263,7 +253,7 @@ class _Reading:
             batch = reader.read(span)
         finally:
             reader.finish()
-        return [] if batch is None else [self._complete(batch, rows.partition)]
+        return [] if batch is None else [self._partitions.complete(batch, rows.partition)]
 
     def _merged(self, rows: MergedRows) -> list[pa.RecordBatch]:
         """Rows that PyPaimon reads, filtered here."""
@@ -279,21 +269,6 @@ class _Reading:
             if mask.true_count:
                 result.append(batch.filter(mask).select(range(len(task.schema))))
         return result
-
-    def _complete(self, batch: pa.RecordBatch, partition: Partition) -> pa.RecordBatch:
-        """Add the columns of partitions."""
-        task = self._task
-        if task.stored_schema is task.schema:
-            return batch
-        constants = task.constants(partition)
-        names = task.stored_schema.names
-        for name in task.schema.names:
-            if name in constants:
-                field = task.schema.field(name)
-                batch = batch.append_column(field, pa.repeat(constants[name], batch.num_rows))
-                names.append(name)
-        place_of = {name: place for place, name in enumerate(names)}
-        return batch.select([place_of[name] for name in task.schema.names])
 
     def close(self) -> None:
         """Close what is open."""
