@@ -52,6 +52,10 @@ test-paimon: $(paimon_installed) ## Test Paimon tables, and files and datasets w
 paimon-histories: $(paimon_installed) ## Compare random histories of Paimon tables with PyPaimon (HISTORY_ARGS="--runs 1000")
 	$(paimon)/python -m tests.paimon.histories $(HISTORY_ARGS)
 
+.PHONY: paimon-kills
+paimon-kills: $(paimon_installed) ## Kill writers of Paimon tables, and let two write at once (KILL_ARGS="--kills 1000")
+	$(paimon)/python -m tests.paimon.kills $(KILL_ARGS)
+
 # An environment for each version of Spark, with the package as .venv has it.
 SPARK ?= 4.3
 spark_env := .venv-spark-$(SPARK)
