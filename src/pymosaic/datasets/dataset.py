@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from pymosaic.datasets.arrow_dataset import ArrowDataset
 from pymosaic.datasets.discovery import DataFile, DatasetSource, Discovery, discover
+from pymosaic.datasets.file_columns import select_fields
 from pymosaic.datasets.files import DatasetFiles, warn_skipped
 from pymosaic.datasets.head_store import HeadStore
 from pymosaic.datasets.partitioning import partition_schema as infer_schema
@@ -20,7 +20,6 @@ from pymosaic.datasets.scan_task import ScanTask
 from pymosaic.datasets.schema_union import unite
 from pymosaic.errors import DatasetError, InvalidOptionError
 from pymosaic.file.open_file import FileHead
-from pymosaic.file.projection import resolve_columns
 from pymosaic.filters.row_filter import Filter
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.kernels.catalog import Catalog
@@ -275,11 +274,7 @@ class Dataset(ArrowDataset):
     def _select(self, columns: Iterable[str], option: str) -> pa.Schema:
         if self._catalog is None:
             self._catalog = catalog_from_arrow(self._schema, 1)
-        order = self._catalog.original_order()
-        place_of = np.empty(len(order), np.int64)
-        place_of[order] = np.arange(len(order))
-        positions = resolve_columns(columns, self._catalog, option)
-        return pa.schema([self._schema.field(place) for place in place_of[positions].tolist()])
+        return select_fields(self._schema, self._catalog, columns, option)
 
 
 def _kept_types(files: Iterable[DataFile]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
@@ -10,12 +11,24 @@ import pyarrow as pa
 
 from pymosaic.datasets.widening import widened
 from pymosaic.errors import DatasetError
+from pymosaic.file.projection import resolve_columns
 from pymosaic.file.row_group_reader import Selection
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.column_union import differing
 
-__all__ = ["FileColumns", "WantedColumns", "relabelled"]
+__all__ = ["FileColumns", "WantedColumns", "relabelled", "select_fields"]
+
+
+def select_fields(
+    schema: pa.Schema, catalog: Catalog, columns: Iterable[str], option: str
+) -> pa.Schema:
+    """The fields that names and patterns select; ``catalog`` is that of the schema."""
+    order = catalog.original_order()
+    place_of = np.empty(len(order), np.int64)
+    place_of[order] = np.arange(len(order))
+    positions = resolve_columns(columns, catalog, option)
+    return pa.schema([schema.field(place) for place in place_of[positions].tolist()])
 
 
 class WantedColumns:
@@ -102,6 +115,16 @@ class FileColumns:
                 f"column {own.name!r} is {own.type} in {self.path}, "
                 f"which cannot be converted to {wanted.type}"
             ) from error
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the values of all columns are in the file as the scan wants them."""
+        return not self._reinterpreted and not self._not_null
+
+    @property
+    def has(self) -> npt.NDArray[np.bool_]:
+        """For each wanted column, whether the file has it; the selection has these, in order."""
+        return self._source >= 0
 
     @cached_property
     def ordered_types(self) -> dict[str, pa.DataType]:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from pymosaic.datasets.binding import BoundFile, ColumnBinding
 from pymosaic.datasets.discovery import DataFile
+from pymosaic.datasets.file_columns import select_fields
 from pymosaic.datasets.files import DatasetFiles
 from pymosaic.datasets.plan import (
     FilePlan,
@@ -27,10 +28,14 @@ from pymosaic.datasets.summary import ScanSummary, summarize
 from pymosaic.errors import InvalidOptionError
 from pymosaic.file.open_file import FileHead
 from pymosaic.kernels.arrow_export import MemoryBudget
+from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.keywords import checked_keywords
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
+
+    from pymosaic.file.matrix import Nulls
 
 __all__ = ["Scan"]
 
@@ -222,6 +227,48 @@ class Scan:
         from pymosaic.arrow.frames import table_to_frame
 
         return table_to_frame(self.to_table(), index, dtype_backend, **options)
+
+    @checked_keywords()
+    def to_numpy(
+        self,
+        columns: Iterable[str] | None = None,
+        *,
+        dtype: npt.DTypeLike = "float32",
+        nulls: Nulls = "nan",
+        order: Literal["C", "F"] = "C",
+        out: npt.NDArray[Any] | None = None,
+        use_threads: bool = True,
+    ) -> tuple[npt.NDArray[Any], list[str]]:
+        """Read columns of numbers into a matrix; see :meth:`pymosaic.MosaicFile.to_numpy`.
+
+        Parameters
+        ----------
+        columns : list of str, optional
+            Columns of the scan, in the order of the matrix; all by default.
+        dtype, nulls, order, out, use_threads
+            As for :meth:`pymosaic.MosaicFile.to_numpy`. Columns that a file does not have are null
+            there.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> table = pa.table({"x": [1, 2, 3], "day": [1, 1, 2]})
+        >>> _ = pymosaic.write_dataset(table, "days", partition_by=["day"])
+        >>> matrix, names = pymosaic.dataset("days").scan(filters=[("x", ">", 1)]).to_numpy()
+        >>> matrix.tolist(), names
+        ([[2.0, 1.0], [3.0, 2.0]], ['x', 'day'])
+        """
+        from pymosaic.datasets.matrix import read_matrix
+        from pymosaic.file.matrix import MatrixType
+
+        kind = MatrixType.of(dtype, nulls, order)
+        task = self._task
+        if columns is not None:
+            catalog = catalog_from_arrow(self.schema, 1)
+            task = replace(task, schema=select_fields(self.schema, catalog, columns, "columns"))
+        # One row group each, so that each knows its rows of the matrix.
+        pieces = tuple(make_pieces(self._plan_files(), 0))
+        return read_matrix(task, pieces, kind, self._limit, out, use_threads, self._files.heads)
 
     def count_rows(self) -> int:
         """Count rows, without reading data if partition values and statistics suffice."""

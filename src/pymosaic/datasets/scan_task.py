@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -36,7 +36,7 @@ _REMOTE_READERS = 8
 _PARTITION_WIDTH = 16
 
 _Unit: TypeAlias = "tuple[_File, int]"
-_Outcome: TypeAlias = "pa.RecordBatch | Exception | None"
+_Result = TypeVar("_Result")
 _UnitType = TypeVar("_UnitType")
 _OutcomeType = TypeVar("_OutcomeType", covariant=True)
 _PieceType = TypeVar("_PieceType", contravariant=True)
@@ -109,13 +109,47 @@ class ScanTask:
         binding : ColumnBinding, optional
             The plan's binding, if it was made here: columns are then not looked up again.
         """
-        reading = _Reading(self, use_threads, heads, budget, binding or ColumnBinding(self))
+        completing = _Completing(self)
+        for batch in self.visit(
+            pieces,
+            completing.read,
+            use_threads=use_threads,
+            heads=heads,
+            budget=budget,
+            binding=binding,
+        ):
+            if batch is not None:
+                for start in range(0, batch.num_rows, batch_size):
+                    yield batch.slice(start, batch_size)
+
+    def visit(
+        self,
+        pieces: Iterable[Piece],
+        visit: Callable[[RowGroupReader, BoundFile, Piece], _Result],
+        *,
+        use_threads: bool = True,
+        heads: HeadStore | None = None,
+        budget: MemoryBudget | None = None,
+        binding: ColumnBinding | None = None,
+    ) -> Iterator[_Result | None]:
+        """What ``visit`` makes of each row group, in order; None for those that are skipped.
+
+        Parameters
+        ----------
+        pieces : iterable of Piece
+        visit : callable
+            Called with a reader of the row group, the scan bound to its file, and its piece, on
+            several threads.
+        use_threads, heads, budget, binding
+            As for :meth:`read`.
+        """
+        reading = _Reading(self, visit, use_threads, heads, budget, binding or ColumnBinding(self))
         for outcome in read_pieces(reading, pieces, use_threads, self.filesystem is None):
             if isinstance(outcome, Exception):
                 warn_skipped(outcome, "a row group")
-            elif outcome is not None:
-                for start in range(0, outcome.num_rows, batch_size):
-                    yield outcome.slice(start, batch_size)
+                yield None
+            else:
+                yield outcome
 
 
 class Reading(Protocol[_UnitType, _OutcomeType, _PieceType]):
@@ -178,7 +212,7 @@ class PartitionColumns:
 class _File:
     """One piece while it is read; opened for its first row group, closed after its last."""
 
-    def __init__(self, piece: Piece, reading: _Reading) -> None:
+    def __init__(self, piece: Piece, reading: _Reading[Any]) -> None:
         self.piece = piece
         self._reading = reading
         self._lock = threading.Lock()
@@ -245,12 +279,13 @@ class _File:
             self._source.close()
 
 
-class _Reading:
+class _Reading(Generic[_Result]):
     """One pass over some pieces."""
 
     def __init__(
         self,
         task: ScanTask,
+        visit: Callable[[RowGroupReader, BoundFile, Piece], _Result],
         use_threads: bool,
         heads: HeadStore | None,
         budget: MemoryBudget | None,
@@ -259,10 +294,10 @@ class _Reading:
         self.task = task
         self.heads = heads
         self.binding = binding
+        self._visit = visit
         self._use_threads = use_threads
         self._budget = budget
         self._files: dict[int, _File] = {}
-        self._partitions = PartitionColumns(task.schema, task.partition_schema.names)
 
     def units(self, pieces: Iterable[Piece]) -> Iterator[tuple[_Unit, int]]:
         """The row groups to read, each with its weight."""
@@ -273,12 +308,16 @@ class _Reading:
             for row_group in piece.row_groups:
                 yield (file, row_group), weight
 
-    def read(self, unit: _Unit) -> _Outcome:
-        """The rows of one row group that pass the filter, or None."""
+    def read(self, unit: _Unit) -> _Result | Exception:
+        """What becomes of one row group."""
         file, row_group = unit
+        path = file.piece.path
         try:
-            with told_if_gone(file.piece.path, self.task.filesystem):
-                return self._read(file, row_group)
+            with told_if_gone(path, self.task.filesystem):
+                opened, bound = file.open()
+                with located(path):
+                    reader = RowGroupReader(opened, row_group, self._use_threads, self._budget)
+                    return self._visit(reader, bound, file.piece)
         except BROKEN_FILE as error:
             if self.task.on_error == "raise":
                 raise
@@ -286,26 +325,36 @@ class _Reading:
         finally:
             file.finish_row_group()
 
-    def _read(self, file: _File, row_group: int) -> pa.RecordBatch | None:
-        opened, bound = file.open()
-        path = file.piece.path
+    def close(self) -> None:
+        """Close what is open."""
+        for file in self._files.values():
+            file.close()
+
+
+class _Completing:
+    """Makes batches of a scan from row groups of files."""
+
+    def __init__(self, task: ScanTask) -> None:
+        self._limits = task.limits
+        self._partitions = PartitionColumns(task.schema, task.partition_schema.names)
+
+    def read(self, reader: RowGroupReader, bound: BoundFile, piece: Piece) -> pa.RecordBatch | None:
+        """The rows of one row group that pass the filter, or None."""
         # The plan has skipped what statistics rule out. A partition in which no row can pass has
         # no filter to test.
         if not bound.any_row:
             return None
         wanted, tested = bound.columns.selection, bound.tested
-        with located(path):
-            reader = RowGroupReader(opened, row_group, self._use_threads, self._budget)
-            batch: pa.RecordBatch | None
-            if tested is None or bound.row_filter is None:
-                batch = reader.read(wanted)
-            else:
-                adapt = partial(tested.adapt, path=path)
-                batch = reader.read_matching(wanted, bound.row_filter, tested.selection, adapt)
+        batch: pa.RecordBatch | None
+        if tested is None or bound.row_filter is None:
+            batch = reader.read(wanted)
+        else:
+            adapt = partial(tested.adapt, path=piece.path)
+            batch = reader.read_matching(wanted, bound.row_filter, tested.selection, adapt)
         if batch is None:
             return None
-        self._check_size(batch.num_rows, bound.columns, file.piece)
-        return self._partitions.complete(bound.columns.adapt(batch, path), file.piece.partition)
+        self._check_size(batch.num_rows, bound.columns, piece)
+        return self._partitions.complete(bound.columns.adapt(batch, piece.path), piece.partition)
 
     def _check_size(self, num_rows: int, columns: FileColumns, piece: Piece) -> None:
         """Apply the limit to columns that are made up, not read: a file may claim any row count."""
@@ -314,7 +363,7 @@ class _Reading:
             for key, value in piece.partition
             if key in self._partitions.added
         )
-        limit = self.task.limits.max_row_group_bytes
+        limit = self._limits.max_row_group_bytes
         if num_rows * width > limit:
             raise LimitExceededError(
                 f"{num_rows} rows, with columns that the file lacks, take more than "
@@ -322,11 +371,6 @@ class _Reading:
                 piece.path,
                 "row group",
             )
-
-    def close(self) -> None:
-        """Close what is open."""
-        for file in self._files.values():
-            file.close()
 
 
 def _order(num_columns: int, last: list[int]) -> list[int] | None:

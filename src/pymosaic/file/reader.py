@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from pymosaic.arrow.restoring import restored_batch
@@ -34,6 +35,7 @@ from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
 
 if TYPE_CHECKING:
+    from pymosaic.file.matrix import Nulls
     from pymosaic.filters.row_filter import Filter
 
 __all__ = ["MosaicFile", "Types", "opened", "read_metadata", "read_schema", "read_table"]
@@ -251,6 +253,84 @@ class MosaicFile(Closing):
         batches = self._batches(_resolve(self._opened, columns), filters, row_groups, use_threads)
         return _sliced(batches, int(batch_size))
 
+    @checked_keywords()
+    def to_numpy(
+        self,
+        columns: Iterable[str] | None = None,
+        *,
+        filters: object = None,
+        dtype: npt.DTypeLike = "float32",
+        nulls: Nulls = "nan",
+        order: Literal["C", "F"] = "C",
+        out: npt.NDArray[Any] | None = None,
+        use_threads: bool = True,
+    ) -> tuple[npt.NDArray[Any], list[str]]:
+        """Read columns of numbers into a matrix: a row for each row, a column for each column.
+
+        Values are decoded straight into the matrix. Decimals are divided by their scale, dates
+        become days since 1970, booleans 0 and 1; other types are refused by name before anything
+        is read.
+
+        Parameters
+        ----------
+        columns, filters, use_threads
+            As for :func:`pymosaic.read_table`.
+        dtype : "float32", "float64", "int32" or "int64"
+            Type of the numbers. Floats are rounded to it; whole numbers must hold every value of a
+            column's type.
+        nulls : "nan", "mask", "error" or a number
+            What becomes of nulls: NaN, a :class:`numpy.ma.MaskedArray`, an error that names the
+            column, or a number that stands for them.
+        order : {"C", "F"}
+            Whether the numbers of a row ("C") or of a column ("F") lie side by side.
+        out : numpy array, optional
+            Memory for the matrix, of the right shape and ``dtype``.
+
+        Returns
+        -------
+        (numpy array, list of str)
+            The matrix, and the names of its columns.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"x": [1, 2], "y": [0.5, None]}), "points.mosaic")
+        >>> matrix, names = pymosaic.MosaicFile("points.mosaic").to_numpy()
+        >>> names
+        ['x', 'y']
+        >>> matrix
+        array([[1. , 0.5],
+               [2. , nan]], dtype=float32)
+        """
+        from pymosaic.file.matrix import Matrix, MatrixType, Rows, check_numbers
+
+        kind = MatrixType.of(dtype, nulls, order)
+        file = self._opened
+        positions = _resolve(file, columns).positions
+        row_filter = None if filters is None else self._row_filter(filters)
+        with located(file.name):
+            check_numbers(file.catalog, positions, kind.dtype)
+            parts: list[tuple[RowGroupReader, Rows, int]] = []
+            for row_group in range(self.num_row_groups):
+                reader = RowGroupReader(file, row_group, use_threads)
+                rows: Rows = None
+                if row_filter is not None:
+                    if row_filter.excludes(reader, row_group):
+                        continue
+                    rows = row_filter.rows(reader)
+                parts.append((reader, rows, reader.num_rows if rows is None else len(rows)))
+            total = sum(count for _, _, count in parts)
+            names = file.catalog.names()
+            chosen = [names[position] for position in positions]
+            matrix = Matrix(kind, chosen, total, out, file.limits.max_table_bytes)
+            places = np.arange(len(chosen), dtype=np.int64)
+            first = 0
+            for reader, rows, count in parts:
+                if count:
+                    matrix.fill(reader, positions, places, first, rows)
+                    first += count
+        return matrix.result()
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Export all rows as an Arrow stream, row group by row group."""
         reader = pa.RecordBatchReader.from_batches(self.schema, self.iter_batches())
@@ -346,15 +426,23 @@ class _RowFilter:
         self, reader: RowGroupReader, row_group: int, selection: Selection
     ) -> pa.RecordBatch | None:
         """The matching rows of a row group, or None."""
+        if self.excludes(reader, row_group):
+            return None
+        return reader.read_matching(selection, self._filter, self._tested)
+
+    def excludes(self, reader: RowGroupReader, row_group: int) -> bool:
+        """Whether statistics show that no row of a row group matches."""
 
         def statistics(name: str) -> ColumnStatistics | None:
             return row_group_statistics(
                 self._file, row_group, name, self._types[name], self._trusted
             )
 
-        if self._filter.excludes(statistics, reader.num_rows):
-            return None
-        return reader.read_matching(selection, self._filter, self._tested)
+        return self._filter.excludes(statistics, reader.num_rows)
+
+    def rows(self, reader: RowGroupReader) -> npt.NDArray[np.int64] | None:
+        """The numbers of the matching rows of a row group; None for all."""
+        return reader.matching_rows(self._filter, self._tested)
 
 
 def _sliced(batches: Iterator[pa.RecordBatch], batch_size: int) -> Iterator[pa.RecordBatch]:

@@ -8,6 +8,7 @@ wanted is read whole in the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING
 
@@ -184,10 +185,13 @@ class BucketLoader:
         """Release the bytes of the bucket."""
         del self.decoder
 
-    def decode(self, batch: BatchExport, output: OutputArena) -> None:
-        """Decode the wanted columns into the batch."""
+    def decode(
+        self, batch: BatchExport, output: OutputArena, slots: Positions | None = None
+    ) -> None:
+        """Decode the wanted columns into the batch, at the slots of the plan unless given."""
+        places = self.plan.slots if slots is None else slots
         try:
-            self.decoder.decode(batch, self.plan.positions, self.plan.slots, output)
+            self.decoder.decode(batch, self.plan.positions, places, output)
         except (CorruptFileError, LimitExceededError) as error:
             self._locate(error)
             raise
@@ -198,6 +202,10 @@ class BucketLoader:
             error.relocate(structure=self._structure)
         elif not error.structure.startswith(self._structure):
             error.relocate(structure=f"{self._structure}, {error.structure}")
+
+
+def _call(step: Callable[[], object]) -> None:
+    step()
 
 
 class RowGroupReader:
@@ -232,11 +240,7 @@ class RowGroupReader:
 
         arenas: dict[int, OutputArena] = {}
 
-        def decode(run: Sequence[BucketLoader] | None) -> None:
-            if run is None:
-                # Arrow takes a while for a wide schema; other threads decode in that time.
-                selection.import_schema()
-                return
+        def decode(run: Sequence[BucketLoader]) -> None:
             thread = get_ident()
             output = arenas.get(thread)
             if output is None:
@@ -247,13 +251,48 @@ class RowGroupReader:
                 if not keep_buckets:
                     loader.release()
 
-        weights = [plan.place.compressed_size + 1 for plan in plans]
+        # Arrow takes a while for a wide schema; other threads decode in that time.
+        self._spread(decode, loaders, selection.import_schema)
+        return batch.import_into(pa.RecordBatch, selection.import_schema())
+
+    def visit(self, positions: Positions, visit: Callable[[BucketPlan, BatchExport], None]) -> None:
+        """Decode columns bucket by bucket, on several threads.
+
+        ``visit`` is called with each bucket's plan and a batch of its columns, in the order of
+        ``plan.positions``, which is released afterwards.
+        """
+        file = self._file
+        loaders = self.fetch(plan_row_group(file.catalog, file.index, self._row_group, positions))
+
+        def decode(run: Sequence[BucketLoader]) -> None:
+            for loader in run:
+                plan = loader.plan
+                batch = BatchExport(file.catalog, plan.positions, self.num_rows)
+                loader.load()
+                loader.decode(
+                    batch, OutputArena(self._budget), np.arange(len(plan.positions), dtype=np.int64)
+                )
+                loader.release()
+                visit(plan, batch)
+
+        self._spread(decode, loaders)
+
+    def _spread(
+        self,
+        decode: Callable[[Sequence[BucketLoader]], None],
+        loaders: Sequence[BucketLoader],
+        meanwhile: Callable[[], object] | None = None,
+    ) -> None:
+        """Have runs of buckets decoded on several threads, if that pays."""
+        weights = [loader.plan.place.compressed_size + 1 for loader in loaders]
         parts_wanted = min(8 * num_threads(), 1 + sum(weights) // _WORTH_A_THREAD)
         runs = split_evenly(loaders, weights, parts_wanted)
         use_threads = self._use_threads and len(runs) > 1
-        for _ in ordered_map(decode, [None, *runs], use_threads):
+        steps: list[Callable[[], object]] = [partial(decode, run) for run in runs]
+        if meanwhile is not None:
+            steps.insert(0, meanwhile)
+        for _ in ordered_map(_call, steps, use_threads):
             pass
-        return batch.import_into(pa.RecordBatch, selection.import_schema())
 
     def read_matching(
         self,
@@ -267,13 +306,33 @@ class RowGroupReader:
         The filter's columns are read first, and the others only if a row matches. ``adapt``
         converts the filter's columns to what the filter expects.
         """
-        batch = self.read(tested, keep_buckets=True)
-        mask = row_filter.mask(batch if adapt is None else adapt(batch))
+        mask = self._mask(row_filter, tested, adapt)
         matches = mask.true_count
         if matches == 0:
             return None
         batch = self.read(wanted)
         return batch if matches == self.num_rows else batch.filter(mask)
+
+    def matching_rows(
+        self,
+        row_filter: Filter,
+        tested: Selection,
+        adapt: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
+    ) -> npt.NDArray[np.int64] | None:
+        """The numbers of the rows that match, as in :meth:`read_matching`; None if all do."""
+        mask = self._mask(row_filter, tested, adapt)
+        if mask.true_count == self.num_rows:
+            return None
+        return np.flatnonzero(mask.fill_null(False).to_numpy(zero_copy_only=False))
+
+    def _mask(
+        self,
+        row_filter: Filter,
+        tested: Selection,
+        adapt: Callable[[pa.RecordBatch], pa.RecordBatch] | None,
+    ) -> pa.BooleanArray:
+        batch = self.read(tested, keep_buckets=True)
+        return row_filter.mask(batch if adapt is None else adapt(batch))
 
     def fetch(self, plans: Sequence[BucketPlan]) -> list[BucketLoader]:
         """Read the bytes of some buckets, in at most two rounds."""

@@ -1,0 +1,277 @@
+"""Columns of numbers as a matrix: the same values as Arrow's, in every order and type."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import io
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pymosaic
+from pymosaic import InvalidDataError, InvalidOptionError, LimitExceededError
+from pymosaic.kernels.arrow_export import BatchExport
+from pymosaic.kernels.matrix import fill
+
+NUMBERS = [
+    pa.bool_(),
+    pa.int8(),
+    pa.int16(),
+    pa.int32(),
+    pa.int64(),
+    pa.float32(),
+    pa.float64(),
+    pa.date32(),
+    pa.decimal128(9, 2),
+    pa.decimal128(38, 10),
+]
+WHOLE = [*NUMBERS[:5], pa.date32()]
+
+
+def values(arrow_type: pa.DataType) -> st.SearchStrategy[Any]:
+    """Values of a type, and null."""
+    if pa.types.is_boolean(arrow_type):
+        found: st.SearchStrategy[Any] = st.booleans()
+    elif pa.types.is_integer(arrow_type):
+        bound = 2 ** (arrow_type.bit_width - 1)
+        found = st.integers(-bound, bound - 1)
+    elif pa.types.is_floating(arrow_type):
+        found = st.floats(width=arrow_type.bit_width)
+    elif pa.types.is_date32(arrow_type):
+        found = st.dates()
+    else:
+        bound = 10**arrow_type.precision - 1
+        found = st.integers(-bound, bound).map(
+            lambda number: decimal.Decimal(number).scaleb(
+                -arrow_type.scale, decimal.Context(prec=60)
+            )
+        )
+    return st.one_of(st.none(), found)
+
+
+@st.composite
+def tables(draw: st.DrawFn, kinds: list[pa.DataType]) -> pa.Table:
+    types = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=12))
+    num_rows = draw(st.integers(0, 150))
+    seeds = {
+        f"c{place}": draw(st.lists(values(item), min_size=1, max_size=9))
+        for place, item in enumerate(types)
+    }
+    columns = {
+        name: pa.array([seed[row % len(seed)] for row in range(num_rows)], item)
+        for (name, seed), item in zip(seeds.items(), types, strict=True)
+    }
+    return pa.table(columns)
+
+
+def written(table: pa.Table, row_groups: int, **options: Any) -> bytes:
+    target = io.BytesIO()
+    step = max(1, -(-table.num_rows // row_groups))
+    with pymosaic.MosaicWriter(target, table.schema, row_group_bytes=1, **options) as writer:
+        for start in range(0, table.num_rows, step):
+            writer.write(table.slice(start, step))
+    return target.getvalue()
+
+
+def expected(table: pa.Table, dtype: str, null: float) -> np.ndarray:
+    """What Arrow and numpy make of it, column by column."""
+    columns = []
+    for column in table.columns:
+        array = column.combine_chunks()
+        if pa.types.is_date32(array.type):
+            array = array.cast(pa.int32())
+        if pa.types.is_decimal(array.type):
+            numbers = [0.0 if item is None else float(item) for item in array.to_pylist()]
+            column_values = np.array(numbers, "float64").astype(dtype)
+        else:
+            filled = pc.fill_null(array, pa.scalar(0, pa.int8()).cast(array.type))
+            with np.errstate(over="ignore"):
+                column_values = filled.to_numpy(zero_copy_only=False).astype(dtype)
+        nulls = array.is_null().to_numpy(zero_copy_only=False)
+        columns.append(np.where(nulls, np.array(null, dtype), column_values))
+    shape = (table.num_rows, table.num_columns)
+    return np.array(columns, dtype).T.reshape(shape) if columns else np.empty(shape, dtype)
+
+
+@given(
+    table=tables(NUMBERS),
+    dtype=st.sampled_from(["float32", "float64"]),
+    order=st.sampled_from("CF"),
+    row_groups=st.integers(1, 3),
+    num_buckets=st.integers(1, 4),
+)
+def test_a_matrix_has_the_values_of_arrow(table, dtype, order, row_groups, num_buckets):
+    data = written(table, row_groups, num_buckets=num_buckets)
+    matrix, names = pymosaic.MosaicFile(data).to_numpy(dtype=dtype, order=order)
+    assert names == table.column_names
+    assert matrix.dtype == dtype
+    assert matrix.flags.c_contiguous if order == "C" else matrix.flags.f_contiguous
+    # Decimals of more than 53 bits are rounded twice.
+    np.testing.assert_allclose(matrix, expected(table, dtype, np.nan), rtol=3e-16, atol=0)
+
+
+@given(
+    table=tables(WHOLE),
+    null=st.sampled_from([0, -1, 7]),
+    mask=st.booleans(),
+    rows=st.integers(1, 3),
+)
+def test_whole_numbers_are_exact_and_nulls_what_is_asked_for(table, null, mask, rows):
+    data = written(table, rows)
+    matrix, _ = pymosaic.MosaicFile(data).to_numpy(dtype="int64", nulls="mask" if mask else null)
+    assert matrix.dtype == np.int64
+    if mask:
+        assert isinstance(matrix, np.ma.MaskedArray)
+        nulls = [column.is_null().to_numpy() for column in table.columns]
+        shape = (table.num_rows, table.num_columns)
+        np.testing.assert_array_equal(np.ma.getmaskarray(matrix), np.array(nulls).T.reshape(shape))
+        matrix = matrix.filled(null)
+    np.testing.assert_array_equal(matrix, expected(table, "int64", null))
+
+
+@given(table=tables(NUMBERS), data=st.data(), row_groups=st.integers(1, 3))
+def test_columns_and_filters_choose(table, data, row_groups):
+    table = table.append_column("key", pa.array(np.arange(table.num_rows) % 5))
+    chosen = data.draw(st.lists(st.sampled_from(table.column_names), unique=True))
+    wanted = data.draw(st.integers(-1, 6))
+    file = pymosaic.MosaicFile(written(table, row_groups, statistics=["key"]))
+    matrix, names = file.to_numpy(chosen, filters=[("key", "<", wanted)], dtype="float64")
+    assert names == chosen
+    rows = table.filter(pc.field("key") < wanted).select(chosen)
+    np.testing.assert_allclose(matrix, expected(rows, "float64", np.nan), rtol=3e-16, atol=0)
+
+
+def test_paged_buckets_and_threads_give_the_same():
+    random = np.random.default_rng(5)
+    table = pa.table({f"c{place:04d}": random.normal(size=300) for place in range(700)})
+    target = io.BytesIO()
+    pymosaic.write_table(table, target, num_buckets=3, page_size_threshold=0)
+    file = pymosaic.MosaicFile(target.getvalue())
+    want = np.column_stack([column.to_numpy() for column in table.columns])
+    for use_threads in (True, False):
+        matrix, _ = file.to_numpy(dtype="float64", use_threads=use_threads)
+        np.testing.assert_array_equal(matrix, want)
+    part, _ = file.to_numpy(["c0699", "c0003"], dtype="float64")
+    np.testing.assert_array_equal(part, want[:, [699, 3]])
+
+
+class TestMemory:
+    def file(self) -> pymosaic.MosaicFile:
+        return pymosaic.MosaicFile(written(pa.table({"x": [1.5, None, 3.0], "y": [4, 5, 6]}), 2))
+
+    def test_numbers_go_where_the_caller_says(self):
+        memory = np.full((6, 4), -9.0)
+        out = memory[::2, 1:3]
+        matrix, _ = self.file().to_numpy(dtype="float64", nulls=0, out=out)
+        assert matrix is out
+        assert memory[::2, 1:3].tolist() == [[1.5, 4], [0, 5], [3, 6]]
+        assert (memory[1::2] == -9).all()
+        assert (memory[:, [0, 3]] == -9).all()
+
+    @pytest.mark.parametrize(
+        ("out", "message"),
+        [
+            (np.empty((2, 2), "f4"), r"out must have shape \(3, 2\) and dtype float32, got"),
+            (np.empty((3, 2), "f8"), "got .* and float64"),
+            ([[1]], "out must be a numpy array, got list"),
+            (np.broadcast_to(np.float32(0), (3, 2)), "out must be writeable"),
+        ],
+    )
+    def test_memory_that_does_not_fit_is_refused(self, out, message):
+        with pytest.raises(InvalidOptionError, match=message):
+            self.file().to_numpy(out=out)
+
+    def test_a_matrix_keeps_to_the_limits(self):
+        data = written(pa.table({"x": range(1000)}), 1)
+        file = pymosaic.MosaicFile(data, limits=pymosaic.Limits(max_table_bytes=3999))
+        with pytest.raises(LimitExceededError, match=r"takes 4000 bytes, more than .*\(3999\)"):
+            file.to_numpy()
+
+
+class TestMistakes:
+    table = pa.table(
+        {
+            "text": ["a"],
+            "list": [[1]],
+            "time": pa.array([datetime.datetime(2024, 1, 1)]),
+            "big": pa.array([None], pa.int64()),
+            "price": pa.array([decimal.Decimal("1.5")]),
+        }
+    )
+
+    @pytest.mark.parametrize(
+        ("column", "dtype", "message"),
+        [
+            ("text", "float32", "column 'text' of type string does not fit a matrix of float32"),
+            ("list", "float32", "column 'list' of type list"),
+            ("time", "float64", "column 'time' of type timestamp"),
+            ("big", "int32", "column 'big' of type int64 .* choose a dtype that holds it"),
+            ("price", "int64", "column 'price' of type decimal"),
+        ],
+    )
+    def test_columns_that_are_not_numbers_are_named_before_anything_is_read(
+        self, tmp_path, reads, column, dtype, message
+    ):
+        path = tmp_path / "x.mosaic"
+        pymosaic.write_table(self.table, path)
+        with pymosaic.MosaicFile(path) as file:
+            reads.clear()
+            with pytest.raises(InvalidDataError, match=message):
+                file.to_numpy(["big", column], dtype=dtype, nulls=0)
+            assert not reads.ranges
+
+    def test_nulls_are_refused_by_name(self):
+        file = pymosaic.MosaicFile(written(self.table, 1))
+        with pytest.raises(InvalidDataError, match="column 'big' has nulls, which nulls='error'"):
+            file.to_numpy(["price", "big"], nulls="error")
+        assert file.to_numpy(["price"], nulls="error")[0].tolist() == [[1.5]]
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"dtype": "float16"}, "dtype must be one of float32, .* got 'float16'"),
+            ({"dtype": "nonsense"}, "dtype: "),
+            ({"dtype": ">f4"}, "dtype must be one of"),
+            ({"dtype": "int32"}, "nulls='nan' needs a dtype of floats"),
+            ({"dtype": "int32", "nulls": 0.5}, "nulls: int32 cannot hold 0.5"),
+            ({"dtype": "int32", "nulls": 2**31}, "nulls: int32 cannot hold"),
+            ({"nulls": "drop"}, "nulls must be 'nan', 'mask', 'error' or a number, got 'drop'"),
+            ({"nulls": True}, "nulls must be"),
+            ({"order": "A"}, "order must be 'C'"),
+            ({"dtpye": "f4"}, "did you mean 'dtype'"),
+        ],
+    )
+    def test_wrong_options_are_told(self, options, message):
+        file = pymosaic.MosaicFile(written(self.table, 1))
+        with pytest.raises(InvalidOptionError, match=message):
+            file.to_numpy(["big"], **options)
+
+
+def test_the_kernel_checks_rows_columns_and_types():
+    file = pymosaic.MosaicFile(written(pa.table({"x": [1, 2], "y": ["a", "b"]}), 1))
+    catalog = file._opened.catalog
+    numbers = np.array([0], np.int64)
+    batch = BatchExport(catalog, numbers, 2)
+    target = np.zeros((2, 1), "f4")
+
+    def attempt(
+        error, batch=batch, positions=numbers, columns=numbers, matrix=target, row=0, rows=None
+    ):
+        with pytest.raises(error):
+            fill(batch, positions, columns, matrix, row, rows, 0, None, False)
+
+    attempt(ValueError)  # not decoded
+    attempt(IndexError, columns=np.array([1]))
+    attempt(IndexError, row=1)
+    attempt(IndexError, row=-1)
+    attempt(IndexError, rows=np.array([2]))
+    attempt(IndexError, rows=np.array([-1]))
+    attempt(IndexError, positions=np.array([7]))
+    attempt(ValueError, matrix=np.zeros((2, 1), "f2"))
+    attempt(ValueError, matrix=np.zeros((2, 1, 1), "f4"))
