@@ -295,15 +295,35 @@ WRITERS: dict[str, Case] = {
             "out": [empty(1 + 3 * 128), empty(0)],
         },
     ),
-    "bitpacking.pack_groups": (
-        bitpacking.pack_groups,
-        {"values": empty(1025), "bits": 8, "width": 2, "out": empty(512)},
+    "bitpacking.pack_chunks": (
+        bitpacking.pack_chunks,
         {
-            "values": [empty(1024)],
-            "bits": [16, 0, 7],
-            "width": [9, -1],
-            "out": [empty(768)],
+            "values": empty(2 * 1124),
+            "bits": 16,
+            "width": 2,
+            "counts": i64(1024, 10, 90),
+            "sizes": i64(0, 0, 0),
+            "out": empty(256 + 20 + 180),
         },
+        {
+            "values": [empty(2 * 1123)],
+            "bits": [32, 0, 7],
+            "width": [17, -1],
+            "counts": [i64(1024, 10, 91), i64(1024, -1, 90), i64(HUGE, 10, 90)],
+            "sizes": [i64(0, 0)],
+            "out": [empty(255), empty(275), empty(256 + 20 + 179)],
+        },
+    ),
+    "variable.split_counts": (
+        variable.split_counts,
+        {
+            "offsets": i32(0, 3000, 6000, 9000, 9001),
+            "width": 4,
+            "target": 4096,
+            "most": 4096,
+            "counts": i64(0, 0, 0),
+        },
+        {"counts": [i64(0), i64()]},
     ),
 }
 

@@ -47,6 +47,7 @@ from pymosaic.pages.protobuf import emit
 from pymosaic.pages.small_pages import SmallPages, layout_of
 from pymosaic.pages.write import write_page
 from pymosaic.suggestions import did_you_mean
+from pymosaic.threads import ordered_map
 
 __all__ = ["write_table"]
 
@@ -328,33 +329,39 @@ class _FileWriter:
         self._add(build_node(schema.field(number), is_single_column), table.column(number))
 
     def _add(self, node: FieldNode, column: pa.ChunkedArray) -> None:
-        """Write the columns of one field."""
+        """Write the columns of one field, page by page; pages are made by several threads."""
         name = node.field.name
         names = leaf_names(node)
         choices = [self._choices.of_leaf(name, leaf) for leaf in names]
         pages: list[list[Page]] = [[] for _ in names]
         num_rows = len(column)
         rows_per_page = _rows_per_page(column, self._page_bytes)
-        for start in range(0, num_rows, rows_per_page):
-            piece = column.slice(start, rows_per_page)
-            array = _one_array(piece)
-            for number, leaf in enumerate(flatten(node, array, rows_per_page < num_rows)):
-                pages[number].append(
-                    self._write_page(leaf, choices[number], names[number], len(array), start)
-                )
+
+        def encode(start: int) -> list[tuple[Layout, list[Any]]]:
+            array = _one_array(column.slice(start, rows_per_page))
+            leaves = flatten(node, array, rows_per_page < num_rows)
+            return [
+                self._write_blobs(leaf)
+                if choice.layout == "blob"
+                else write_page(leaf, choice, leaf_name, self._version)
+                for leaf, choice, leaf_name in zip(leaves, choices, names, strict=True)
+            ]
+
+        starts = range(0, num_rows, rows_per_page)
+        # Blobs are written as they are met.
+        use_threads = len(starts) > 1 and all(choice.layout != "blob" for choice in choices)
+        for start, encoded in zip(starts, ordered_map(encode, starts, use_threads), strict=True):
+            length = min(rows_per_page, num_rows - start)
+            for leaf_pages, (layout, buffers) in zip(pages, encoded, strict=True):
+                leaf_pages.append(self._write_page(layout, buffers, length, start))
         for leaf_pages in pages:
             message = emit(ColumnMessage(encoding=_COLUMN_ENCODING, pages=tuple(leaf_pages)))
             self._messages.append(message)
             self._message_sizes.append(np.array([len(message)], np.int64))
 
     def _write_page(
-        self, leaf: FlatLeaf, choice: EncodingChoice, name: str, num_rows: int, first_row: int
+        self, layout: Layout, buffers: list[Any], num_rows: int, first_row: int
     ) -> Page:
-        layout: Layout
-        if choice.layout == "blob":
-            layout, buffers = self._write_blobs(leaf)
-        else:
-            layout, buffers = write_page(leaf, choice, name, self._version)
         offsets = tuple(self._write_aligned(buffer) for buffer in buffers)
         return Page(
             buffer_offsets=offsets,

@@ -216,12 +216,20 @@ class _PageWriter:
         """Write a mini-block page; None where it does not fit in chunks."""
         if isinstance(block, DictionaryBlock):
             return self._with_dictionary(block)
+        wants_items = self._choice.values in (None, "dictionary")
+        found: DictionaryBlock | None = None
+        if wants_items and isinstance(block, VariableBlock):
+            found = self._find_dictionary(block)
+            is_known = self._compressor is None or self._choice.values is not None
+            if found is not None and is_known and self._is_small(found, _smallest(block)):
+                # No need to know how small the values get without it.
+                return self._with_dictionary(found)
         encoded = self._encode(block)
-        if self._choice.values in (None, "dictionary") and isinstance(
-            block, FixedBlock | VariableBlock
-        ):
-            found = self._find_dictionary(block, encoded)
-            if found is not None:
+        if wants_items and isinstance(block, FixedBlock | VariableBlock):
+            plain = len(block.data) if encoded is None else encoded.num_bytes
+            if isinstance(block, FixedBlock):
+                found = self._find_dictionary(block, plain)
+            if found is not None and self._is_small(found, plain):
                 page = self._with_dictionary(found)
                 if self._compressor is None or self._choice.values or encoded is None:
                     return page
@@ -328,9 +336,9 @@ class _PageWriter:
         return variable.encode_chunks(block)
 
     def _find_dictionary(
-        self, block: FixedBlock | VariableBlock, encoded: EncodedChunks | None
+        self, block: FixedBlock | VariableBlock, plain: int | None = None
     ) -> DictionaryBlock | None:
-        """Distinct values, where that is smaller or forced."""
+        """Distinct values; None if a sample shows that they do not pay, or do not where forced."""
         forced = self._choice.values == "dictionary"
         if isinstance(block, FixedBlock) and (block.bits < 64 or block.bits % 8) and not forced:
             return None
@@ -341,23 +349,31 @@ class _PageWriter:
         array = _as_array(block)
         if not forced:
             sample = array.slice(0, _SAMPLE_VALUES)
-            if len(sample.unique()) > len(sample) // 2:
+            distinct = len(sample.unique())
+            if distinct > len(sample) // 2:
                 return None
+            if plain is not None and self._compressor is None:
+                # All values have at least as many different ones.
+                least = block.count * _index_bits(distinct) // 8
+                if least >= _DICTIONARY_SAVES * plain:
+                    return None
         entries = array.dictionary_encode()
         items = array_to_block(entries.dictionary)
         assert isinstance(items, FixedBlock | VariableBlock)
-        found = DictionaryBlock(entries.indices.to_numpy().astype(np.uint32), items)
-        if forced:
-            return found
+        return DictionaryBlock(entries.indices.to_numpy().astype(np.uint32), items)
+
+    def _is_small(self, found: DictionaryBlock, plain: int) -> bool:
+        """Whether a dictionary is forced, or smaller than values of so many bytes."""
+        if self._choice.values == "dictionary":
+            return True
+        items = found.items
+        assert isinstance(items, FixedBlock | VariableBlock)
         if self._compressor is not None:
-            return found if items.count <= DICTIONARY_ITEMS else None
-        index_bits = max(1, (items.count - 1).bit_length())
-        size = len(items.data) + found.count * index_bits // 8
+            return items.count <= DICTIONARY_ITEMS
+        size = len(items.data) + found.count * _index_bits(items.count) // 8
         if isinstance(items, VariableBlock):
             size += items.offsets.nbytes
-        plain = len(block.data) if encoded is None else encoded.num_bytes
-        small = items.count <= _DICTIONARY_ITEMS and size < _DICTIONARY_SAVES * plain
-        return found if small else None
+        return items.count <= _DICTIONARY_ITEMS and size < _DICTIONARY_SAVES * plain
 
     def _with_dictionary(self, block: DictionaryBlock) -> tuple[Layout, list[Bytes]] | None:
         bits = 8 * block.indices.itemsize
@@ -374,6 +390,15 @@ class _PageWriter:
             assert isinstance(items, FixedBlock)
             dictionary = _items_block(items)
         return self._write_chunks(self._compress(encoded), dictionary, items.count)
+
+
+def _index_bits(num_items: int) -> int:
+    return max(1, (num_items - 1).bit_length())
+
+
+def _smallest(block: VariableBlock) -> int:
+    """Fewer bytes than strings take as offsets and codes, of which each stands for 8 at most."""
+    return block.offsets.itemsize * block.count + len(block.data) // 8
 
 
 def _is_fixed(block: StructBlock) -> bool:

@@ -34,6 +34,7 @@ from pymosaic.pages.blocks import (
     corrupt_unless,
 )
 from pymosaic.pages.encodings.decoder import Decoder
+from pymosaic.pages.kernels.chunks import gather
 from pymosaic.pages.kernels.fsst import compress, expand, train
 from pymosaic.pages.messages import Encoding, Fsst
 
@@ -130,14 +131,12 @@ def _sample(block: VariableBlock) -> tuple[Bytes, Integers]:
     """A sample of 16 KiB of values from all parts of the block, and where each value ends."""
     count = max(1, _SAMPLE_BYTES * max(1, block.count) // max(1, len(block.data)))
     chosen = np.unique(np.linspace(0, block.count - 1, min(count, block.count)).astype(np.int64))
-    pieces = [
-        block.data[start : min(end, start + _SAMPLE_PIECE)].tobytes()
-        for start, end in zip(
-            block.offsets[chosen].tolist(), block.offsets[chosen + 1].tolist(), strict=True
-        )
-    ]
-    ends = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
-    return np.frombuffer(b"".join(pieces), np.uint8), ends
+    starts = block.offsets[chosen].astype(np.int64)
+    sizes = np.minimum(block.offsets[chosen + 1] - starts, _SAMPLE_PIECE)
+    ends = np.cumsum(sizes)
+    sample = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
+    gather(block.data, starts, sizes, sample)
+    return sample, ends
 
 
 def emit_symbol_table(symbols: Bytes, lengths: Bytes) -> bytes:

@@ -10,10 +10,7 @@ full-zip             each value by itself, after its length
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from pymosaic.errors import LimitExceededError, UnsupportedFeatureError
 from pymosaic.pages.blocks import Block, Chunks, VariableBlock, corrupt_unless
@@ -29,6 +26,7 @@ from pymosaic.pages.kernels.variable import (
     check_offsets,
     join_values,
     measure_values,
+    split_counts,
     split_values,
 )
 from pymosaic.pages.messages import Flat, Variable
@@ -150,36 +148,12 @@ def _description(block: VariableBlock) -> Variable:
     return Variable(offsets=Flat(bits_per_value=8 * block.offsets.itemsize))
 
 
-def _chunk_counts(offsets: npt.NDArray[Any]) -> list[int]:
-    """Values per chunk: a power of two, at least two, about 4 KiB; the last one has the rest."""
-    positions, width = offsets.tolist(), offsets.itemsize
-    counts: list[int] = []
-    start, total = 0, len(positions) - 1
-
-    def size(count: int) -> int:
-        length: int = positions[start + count] - positions[start]
-        return (count + 1) * width + length
-
-    count = 2
-    while start < total:
-        left = total - start
-        if left <= MAX_CHUNK_VALUES and size(left) <= _TARGET_BYTES:
-            counts.append(left)
-            break
-        # Neighbouring chunks are similar, so this takes one or two steps.
-        while count > 2 and (count > left or size(count) > _TARGET_BYTES):
-            count //= 2
-        while 2 * count <= min(left, MAX_CHUNK_VALUES) and size(2 * count) <= _TARGET_BYTES:
-            count *= 2
-        counts.append(min(count, left))
-        start += counts[-1]
-    return counts
-
-
 def encode_chunks(block: VariableBlock) -> EncodedChunks | None:
     """Split values into chunks; None if two values are too long for one chunk."""
-    counts = np.array(_chunk_counts(block.offsets), np.int64)
     width = block.offsets.itemsize
+    counts = np.empty(block.count // 2 + 1, np.int64)
+    num_chunks = split_counts(block.offsets, width, _TARGET_BYTES, MAX_CHUNK_VALUES, counts)
+    counts = counts[:num_chunks].copy()
     ends = np.cumsum(counts)
     lengths = block.offsets[ends].astype(np.int64) - block.offsets[ends - counts]
     # Offsets are read in place, so chunks end at a multiple of their width.

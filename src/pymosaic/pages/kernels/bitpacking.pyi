@@ -22,4 +22,11 @@ def measure_groups(values: NDArray[uint8], bits: int, widths: NDArray[int64]) ->
 def pack_inline(
     values: NDArray[uint8], bits: int, widths: NDArray[int64], out: NDArray[uint8]
 ) -> None: ...
-def pack_groups(values: NDArray[uint8], bits: int, width: int, out: NDArray[uint8]) -> None: ...
+def pack_chunks(
+    values: NDArray[uint8],
+    bits: int,
+    width: int,
+    counts: NDArray[int64],
+    sizes: NDArray[int64],
+    out: NDArray[uint8],
+) -> int: ...

@@ -178,22 +178,44 @@ def pack_inline(
             position += width * 128
 
 
-def pack_groups(const uint8_t[::1] values, int bits, int width, uint8_t[::1] out):
-    """Pack whole groups of 1,024 values to one width; ``out`` has 128 * width bytes for each."""
-    cdef int64_t group, bytes_per_value = bits // 8, count, total, groups
+def pack_chunks(
+    const uint8_t[::1] values, int bits, int width, const int64_t[::1] counts,
+    int64_t[::1] sizes, uint8_t[::1] out
+):
+    """Pack chunks of any number of values to one width; a short tail is plain.
+
+    ``sizes`` gets the bytes of each chunk; returns those of all. ``out`` has room for as many bytes
+    as the values have, and as a group takes.
+    """
+    cdef int64_t chunk, bytes_per_value = bits // 8, position = 0, written = 0, left, taken, size
+    cdef int64_t group_bytes = <int64_t>width * 128, start
     cdef uint64_t[GROUP] spare
-    if width == 0:
-        return
     with nogil:
-        if not 0 < width <= bits:
-            invalid_data(b"values to pack", 0, b"a wrong width")
-        groups = out.shape[0] // (128 * width)
-        check_groups(bits, values.shape[0], groups)
-        total = values.shape[0] // bytes_per_value
-        # ``groups`` is what ``out`` has room for, and pack_group writes 128 * width bytes. Every
-        # group has values, so that ``count`` is 1 to 1,024.
-        for group in range(groups):
-            count = min(<int64_t>GROUP, total - group * GROUP)
-            memset(spare, 0, sizeof(spare))
-            memcpy(spare, &values[group * GROUP * bytes_per_value], count * bytes_per_value)
-            pack_group(&out[group * 128 * width], spare, bits, width)
+        if not is_width(bits) or not 0 <= width <= bits or sizes.shape[0] < counts.shape[0]:
+            invalid_data(b"values to pack", 0, b"arrays of different lengths, or a wrong width")
+        for chunk in range(counts.shape[0]):
+            left = counts[chunk]
+            if left < 0 or left > (values.shape[0] - position) // bytes_per_value:
+                invalid_data(b"values to pack", chunk, b"more values than there are")
+            start = written
+            while left > 0:
+                taken = min(left, <int64_t>GROUP)
+                # ``taken`` values are left behind ``position``, and fit in ``spare``.
+                size = taken * bytes_per_value
+                if taken == GROUP or 0 < group_bytes < size:
+                    if group_bytes > out.shape[0] - written:
+                        invalid_data(b"values to pack", chunk, b"there is no room for the group")
+                    if group_bytes:
+                        memset(<uint8_t*>spare + size, 0, GROUP * bytes_per_value - size)
+                        memcpy(spare, &values[position], size)
+                        pack_group(&out[written], spare, bits, width)
+                    written += group_bytes
+                else:
+                    if size > out.shape[0] - written:
+                        invalid_data(b"values to pack", chunk, b"there is no room for the rest")
+                    memcpy(&out[written], &values[position], size)
+                    written += size
+                position += size
+                left -= taken
+            sizes[chunk] = written - start
+    return written

@@ -20,6 +20,12 @@ ctypedef fused Word:
     uint32_t
     uint64_t
 
+ctypedef fused Number:
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+
 cdef enum:
     LONGEST_RUN = 255
 
@@ -99,22 +105,56 @@ cdef int check_widths(int64_t width, int64_t chunk_values) except -1 nogil:
     return 0
 
 
+cdef int64_t count_words(
+    Number* kind, const uint8_t* values, int64_t total, int64_t chunk_values
+) noexcept nogil:
+    """The runs of values that a processor compares at once; ``kind`` only tells the width."""
+    cdef int64_t first = 0, end, index, length, runs = 0
+    cdef Number before, value
+    # Each value from first to end is read once; ``end`` is at most ``total``.
+    while first < total:
+        end = first + min(total - first, chunk_values)
+        memcpy(&before, values + first * sizeof(Number), sizeof(Number))
+        runs += 1
+        length = 1
+        for index in range(first + 1, end):
+            memcpy(&value, values + index * sizeof(Number), sizeof(Number))
+            if value != before or length == LONGEST_RUN:
+                runs += 1
+                length = 0
+            length += 1
+            before = value
+        first = end
+    return runs
+
+
 def count_runs(const uint8_t[::1] values, int64_t width, int64_t chunk_values):
     """Runs of at most 255 values, where every ``chunk_values`` values begin a new one."""
     cdef int64_t total, index, length = 0, runs = 0
     with nogil:
         check_widths(width, chunk_values)
         total = values.shape[0] // width
-        # (index + 1) * width is at most the size of ``values``. Value index - 1 is not looked at
-        # where index is 0, since length is 0 there and nowhere else.
-        for index in range(total):
-            if (
-                length == 0 or length == LONGEST_RUN or index % chunk_values == 0
-                or memcmp(&values[index * width], &values[(index - 1) * width], width) != 0
-            ):
-                runs += 1
-                length = 0
-            length += 1
+        if total == 0:
+            runs = 0
+        elif width == 8:
+            runs = count_words(<uint64_t*>NULL, &values[0], total, chunk_values)
+        elif width == 4:
+            runs = count_words(<uint32_t*>NULL, &values[0], total, chunk_values)
+        elif width == 2:
+            runs = count_words(<uint16_t*>NULL, &values[0], total, chunk_values)
+        elif width == 1:
+            runs = count_words(<uint8_t*>NULL, &values[0], total, chunk_values)
+        else:
+            # (index + 1) * width is at most the size of ``values``. Value index - 1 is not looked
+            # at where index is 0, since length is 0 there and nowhere else.
+            for index in range(total):
+                if (
+                    length == 0 or length == LONGEST_RUN or index % chunk_values == 0
+                    or memcmp(&values[index * width], &values[(index - 1) * width], width) != 0
+                ):
+                    runs += 1
+                    length = 0
+                length += 1
     return runs
 
 

@@ -28,3 +28,6 @@ def split_values(
     sizes: NDArray[int64],
     out: NDArray[uint8],
 ) -> None: ...
+def split_counts(
+    offsets: NDArray[Any], width: int, target: int, most: int, counts: NDArray[int64]
+) -> int: ...

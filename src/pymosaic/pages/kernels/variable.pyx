@@ -165,3 +165,42 @@ def split_values(
             if sizes[chunk] > base + size:
                 memset(target + base + size, PADDING, sizes[chunk] - base - size)
             first += count
+
+
+def split_counts(
+    const Offset[::1] offsets, int width, int64_t target, int64_t most, int64_t[::1] counts
+):
+    """Choose how many values each chunk has; returns the number of chunks.
+
+    A chunk has a power of two of values, at least two and at most ``most``, in about ``target``
+    bytes; the last one has the rest. ``counts`` has room for half as many chunks as values, and one
+    more.
+    """
+    cdef int64_t first = 0, total = offsets.shape[0] - 1, count = 2, left, taken, chunk = 0
+    with nogil:
+        # first + count and first + left are at most ``total``, the index of the last offset.
+        while first < total:
+            left = total - first
+            if left <= most and (
+                (left + 1) * width + <int64_t>offsets[total] - <int64_t>offsets[first] <= target
+            ):
+                taken = left
+            else:
+                # Neighbouring chunks are similar, so this takes one or two steps.
+                while count > 2 and (
+                    count > left or (count + 1) * width
+                    + <int64_t>offsets[first + count] - <int64_t>offsets[first] > target
+                ):
+                    count //= 2
+                while 2 * count <= min(left, most) and (
+                    (2 * count + 1) * width
+                    + <int64_t>offsets[first + 2 * count] - <int64_t>offsets[first] <= target
+                ):
+                    count *= 2
+                taken = min(count, left)
+            if chunk >= counts.shape[0]:
+                invalid_data(b"strings", chunk, b"there is no room for the chunk")
+            counts[chunk] = taken
+            chunk += 1
+            first += taken
+    return chunk
