@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,18 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
-from pymosaic.errors import LimitExceededError
+from pymosaic.errors import CorruptFileError, LimitExceededError
 from pymosaic.io import Source
 from pymosaic.lance import LanceFile, write_table
+from pymosaic.pages.blocks import FixedBlock, Memory, VariableBlock
+from pymosaic.pages.encodings import TreeDecoder
+from pymosaic.pages.encodings.variable import encode_block
+from pymosaic.pages.layouts import mini_block
+from pymosaic.pages.layouts.page import Items
+from pymosaic.pages.levels import Levels
+from pymosaic.pages.messages import MiniBlockLayout
 
+_AB = np.frombuffer(b"ab", np.uint8)
 TABLE = pa.table(
     {
         "id": pa.array(range(3000)),
@@ -305,3 +314,68 @@ def test_the_other_leaves_of_a_struct_are_not_read() -> None:
 def test_paths_that_lead_nowhere_are_refused(name: Any) -> None:
     with LanceFile(written(NESTED)) as file, pytest.raises(pymosaic.ColumnNotFoundError):
         file.read([name])
+
+
+class TestTakeFromPagesWithDictionaries:
+    """Pages that have dictionaries of their own are taken from together."""
+
+    @pytest.fixture
+    def looked_up(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+        calls: list[int] = []
+        function = mini_block.look_up_in_pages
+
+        def look_up(layouts: Any, *arguments: Any) -> Any:
+            calls.append(len(layouts))
+            return function(layouts, *arguments)
+
+        monkeypatch.setattr(mini_block, "look_up_in_pages", look_up)
+        return calls
+
+    @staticmethod
+    def pages_of(column: pa.Array, name: str) -> LanceFile:
+        buffer = io.BytesIO()
+        write_table(pa.table({"c": column}), buffer, page_bytes=4000, encodings={"c": name})
+        return LanceFile(buffer.getvalue())
+
+    def test_rows_are_those_of_their_own_page(self, looked_up: list[int]) -> None:
+        texts = pa.array([f"page {n // 400}, {n % 7}" for n in range(4000)])
+        file = self.pages_of(texts, "dictionary")
+        rows = [3999, 0, 17, 1200, 1201, 2700, 17]
+        assert file.take(rows)["c"].to_pylist() == [texts[row].as_py() for row in rows]
+        assert len(file.pages("c")) > 4
+        assert max(looked_up) >= 3
+
+    def test_lists_and_pages_without_values(self, looked_up: list[int]) -> None:
+        values = [[n // 400 * 1000 + n % 5] * (n % 3) for n in range(1000)]
+        values[300:700] = [[]] * 400
+        column = pa.array(values)
+        file = self.pages_of(column, "dictionary")
+        rows = list(range(0, 1000, 7))
+        assert file.take(rows)["c"].to_pylist() == [values[row] for row in rows]
+        assert max(looked_up) > 1
+
+    def test_arrow_dictionaries_stay_apart(self, looked_up: list[int]) -> None:
+        column = pa.array([f"{n % 11}" for n in range(4000)]).dictionary_encode()
+        buffer = io.BytesIO()
+        write_table(pa.table({"c": column}), buffer, page_bytes=4000)
+        file = LanceFile(buffer.getvalue())
+        rows = [5, 1999, 3998]
+        assert file.take(rows)["c"].to_pylist() == [column[row].as_py() for row in rows]
+        assert looked_up == []
+
+    def test_an_index_into_the_items_of_another_page_is_refused(self) -> None:
+        layout = self.pages_of(pa.array(["a", "b"] * 500), "dictionary").pages("c")[0].layout
+        assert isinstance(layout, MiniBlockLayout)
+        layout = replace(layout, num_dictionary_items=2)
+        words = encode_block(VariableBlock(np.array([0, 1, 2], np.int32), _AB))
+        content = memoryview(words.data.tobytes())
+        indices = FixedBlock(32, 3, np.array([1, 0, 2], np.uint32).view(np.uint8))
+        items = Items(Levels(None, None), 3, indices)
+        with pytest.raises(CorruptFileError, match="other items"):
+            mini_block.look_up_in_pages(
+                [layout, layout],
+                items,
+                np.array([1, 2]),
+                [content, content],
+                TreeDecoder(Memory.of_page(pymosaic.Limits())),
+            )

@@ -54,6 +54,14 @@ def test_layers_without_nulls_need_no_levels() -> None:
     assert (leaf.levels.repetition, leaf.levels.definition) == (None, None)
 
 
+@pytest.mark.parametrize(
+    "structs",
+    [
+        ((), ()),
+        ((Layer.ALL_VALID_ITEM,) * 2, ()),
+        ((Layer.ALL_VALID_ITEM,), (Layer.ALL_VALID_ITEM,) * 2),
+    ],
+)
 @pytest.mark.parametrize("layers", [
     (item, lists)
     for item in (Layer.ALL_VALID_ITEM, Layer.NULLABLE_ITEM)
@@ -61,9 +69,13 @@ def test_layers_without_nulls_need_no_levels() -> None:
                   Layer.NULL_AND_EMPTY_LIST)
 ])  # fmt: skip
 def test_the_kernel_for_plain_lists_gives_what_the_general_one_gives(
-    layers: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    layers: tuple[int, int],
+    structs: tuple[tuple[int, ...], tuple[int, ...]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    shape = shape_of(layers)
+    item, lists = layers
+    inside, around = structs
+    shape = shape_of((item, *inside, lists, *around))
     chance = random.Random(str(layers))
     for size in (1, 7, 8, 9, 500):
         rep, definition = [], []
@@ -76,9 +88,10 @@ def test_the_kernel_for_plain_lists_gives_what_the_general_one_gives(
             definition.append(level)
             may_continue = visible
         given = Levels(np.array(rep, np.uint16), np.array(definition, np.uint16))
+        assert levels_module._only_list(shape) == len(around)
         short = unravel(given, shape, size, memory())
         with monkeypatch.context() as patch:
-            patch.setattr(levels_module, "_is_plain_list", lambda shape: False)
+            patch.setattr(levels_module, "_only_list", lambda shape: None)
             long = unravel(given, shape, size, memory())
         for left, right in zip(short, long, strict=True):
             assert (left.count, left.null_count) == (right.count, right.null_count)
@@ -104,10 +117,24 @@ def test_levels_that_make_no_lists_are_refused(
     is_plain: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(levels_module, "_is_plain_list", lambda shape: is_plain)
+    monkeypatch.setattr(levels_module, "_only_list", lambda shape: 0 if is_plain else None)
     given = Levels(np.array(rep, np.uint16), np.array(definition, np.uint16))
     with pytest.raises(CorruptFileError, match=reason):
         unravel(given, shape_of(PLAIN_LIST), len(rep), memory())
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        (Layer.ALL_VALID_ITEM, Layer.NULLABLE_ITEM, Layer.ALL_VALID_LIST),
+        (Layer.ALL_VALID_ITEM, Layer.ALL_VALID_LIST, Layer.NULLABLE_ITEM),
+        (Layer.ALL_VALID_ITEM, Layer.ALL_VALID_LIST, Layer.ALL_VALID_LIST),
+    ],
+)
+def test_structs_with_nulls_and_lists_of_lists_take_the_general_kernel(
+    layers: tuple[int, ...],
+) -> None:
+    assert levels_module._only_list(shape_of(layers)) is None
 
 
 def test_layers_must_end_in_items() -> None:

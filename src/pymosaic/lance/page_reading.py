@@ -42,6 +42,8 @@ _GROUP_BYTES = 1 << 20
 _GROUP_ROWS = 1 << 20
 # Strings of dictionaries are repeated; their sum must stay below 2 GiB.
 _GROUP_REPEATED_BYTES = 1 << 30
+# Values of the chunks that a row usually lies in.
+_ROW_VALUES = 2 * 4096
 # Types that their number tells; others have parameters.
 _SIMPLE_TYPES = frozenset(
     data_type.id
@@ -158,8 +160,9 @@ def take_from_column(
 ) -> list[PageRead]:
     """Read rows, in ascending order, of a column of ``num_rows``."""
     page_reads: list[PageRead] = []
-    for group in _alike(column, rows, num_rows):
-        memory = Memory.of_page(limits, table)
+    is_dictionary = pa.types.is_dictionary(path.types[-1])
+    for group in _alike(column, rows, num_rows, is_dictionary):
+        memory = Memory.of_page(limits, table, len(group))
         inputs = [page.input(page_rows) for page, page_rows in group]
         if len(group) == 1:
             steps = read_page(group[0][0].layout, inputs[0], path, memory)
@@ -172,20 +175,39 @@ def take_from_column(
 
 
 def _alike(
-    column: ColumnPages, rows: Integers, num_rows: int
+    column: ColumnPages, rows: Integers, num_rows: int, is_dictionary: bool
 ) -> Iterator[list[tuple[LancePage, Integers]]]:
-    """Pages that hold the rows, with the rows of each; grouped if they can be read together."""
+    """Pages that hold the rows, with the rows of each; grouped if they can be read together.
+
+    Dictionaries that become Arrow's stay apart.
+    """
     group: list[tuple[LancePage, Integers]] = []
+    repeated = 0
     bounds = np.searchsorted(rows, [*column.first_rows, num_rows]).tolist()
     for page, start, end in zip(column.pages, bounds, bounds[1:], strict=False):
         if end == start:
             continue
-        if group and not _is_alike(group[0][0], page):
+        own = _repeated_bytes(page, end - start)
+        if group and (
+            repeated + own > _GROUP_REPEATED_BYTES
+            or (is_dictionary and own)
+            or not _is_alike(group[0][0], page)
+        ):
             yield group
-            group = []
+            group, repeated = [], 0
         group.append((page, rows[start:end] - page.first_row))
+        repeated += own
     if group:
         yield group
+
+
+def _repeated_bytes(page: LancePage, num_rows: int) -> int:
+    """What the strings of a dictionary may take in the chunks that rows lie in; 0 without one."""
+    layout = page.layout
+    if not isinstance(layout, MiniBlockLayout) or layout.dictionary is None:
+        return 0
+    items = page.buffer_sizes[mini_block.DICTIONARY_BUFFER : mini_block.DICTIONARY_BUFFER + 1]
+    return min(layout.num_items, num_rows * _ROW_VALUES) * sum(items)
 
 
 def _is_alike(first: LancePage, other: LancePage) -> bool:

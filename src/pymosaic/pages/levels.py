@@ -139,8 +139,9 @@ def unravel(levels: Levels, shape: Shape, num_items: int, memory: Memory) -> lis
         return [_item_layer(definition, shape, layer, memory) for layer in range(num_layers)]
     if levels.repetition is None:
         raise CorruptFileError("lists without repetition levels", structure="levels")
-    if _is_plain_list(shape):
-        return _plain_lists(levels.repetition, definition, shape, memory)
+    list_layer = _only_list(shape)
+    if list_layer is not None:
+        return _plain_lists(levels.repetition, definition, shape, list_layer, memory)
     row_bytes = (num_items + 7) // 8
     memory.charge(num_layers * (row_bytes + 4 * (num_items + 1)))
     validity = np.zeros((num_layers, max(1, row_bytes)), np.uint8)
@@ -178,18 +179,28 @@ def _item_layer(definition: LevelArray, shape: Shape, layer: int, memory: Memory
     return LayerContent(len(definition), nulls, bitmap if nulls else None, None)
 
 
-def _is_plain_list(shape: Shape) -> bool:
-    return bool(shape.is_list.tolist() == [1, 0])
+def _only_list(shape: Shape) -> int | None:
+    """The only layer of lists, if all layers but it and the values are structs without nulls."""
+    if shape.max_rep != 1:
+        return None
+    number = shape.is_list.tolist().index(1)
+    structs = (*shape.layers[:number], *shape.layers[number + 1 : -1])
+    return None if any(layer != Layer.ALL_VALID_ITEM for layer in structs) else number
 
 
 def _plain_lists(
-    repetition: LevelArray, definition: LevelArray | None, shape: Shape, memory: Memory
+    repetition: LevelArray,
+    definition: LevelArray | None,
+    shape: Shape,
+    list_layer: int,
+    memory: Memory,
 ) -> list[LayerContent]:
-    """Lists of values, by far the most common nesting, have a kernel of their own."""
+    """Lists of values or of structs, by far the most common nesting, have a kernel of their own."""
     num_items = len(repetition)
     none = np.empty(0, np.uint8)
     # One byte more: the bit after the last entry is touched.
-    has_null_lists = shape.layers[0] in (Layer.NULLABLE_LIST, Layer.NULL_AND_EMPTY_LIST)
+    kind = shape.layers[list_layer]
+    has_null_lists = kind in (Layer.NULLABLE_LIST, Layer.NULL_AND_EMPTY_LIST)
     list_validity = memory.bitmap(num_items + 8) if has_null_lists else none
     item_validity = memory.bitmap(num_items + 8) if shape.max_visible_def else none
     offsets = memory.array(num_items + 1, np.int32)
@@ -203,17 +214,18 @@ def _plain_lists(
         offsets,
         item_validity,
     )
-    return [
-        LayerContent(
-            num_lists,
-            null_lists,
-            list_validity[: (num_lists + 7) // 8] if null_lists else None,
-            offsets[: num_lists + 1],
-        ),
-        LayerContent(
-            num_values,
-            null_values,
-            item_validity[: (num_values + 7) // 8] if null_values else None,
-            None,
-        ),
-    ]
+    lists = LayerContent(
+        num_lists,
+        null_lists,
+        list_validity[: (num_lists + 7) // 8] if null_lists else None,
+        offsets[: num_lists + 1],
+    )
+    values = LayerContent(
+        num_values,
+        null_values,
+        item_validity[: (num_values + 7) // 8] if null_values else None,
+        None,
+    )
+    above = [LayerContent(num_lists, 0, None, None)] * list_layer
+    below = [LayerContent(num_values, 0, None, None)] * (len(shape.layers) - list_layer - 2)
+    return [*above, lists, *below, values]

@@ -31,6 +31,7 @@ from pymosaic.pages.blocks import (
     Block,
     Bytes,
     Chunks,
+    DictionaryBlock,
     FixedBlock,
     Integers,
     VariableBlock,
@@ -39,7 +40,7 @@ from pymosaic.pages.blocks import (
     numbers_of,
 )
 from pymosaic.pages.encodings import TreeDecoder, fsst, out_of_line_bitpacking
-from pymosaic.pages.encodings.dictionary import look_up
+from pymosaic.pages.encodings.dictionary import look_up, numbers_of_indices
 from pymosaic.pages.encodings.encoded import ChunkBuffer, EncodedBlock, EncodedChunks
 from pymosaic.pages.kernels.chunks import gather, locate_buffers, scatter
 from pymosaic.pages.layouts.chunk_index import (
@@ -50,13 +51,14 @@ from pymosaic.pages.layouts.chunk_index import (
 )
 from pymosaic.pages.layouts.page import Items, PageInput, Range, Steps
 from pymosaic.pages.levels import LevelArray, Levels, Shape, shape_of
-from pymosaic.pages.messages import Encoding, Fsst, MiniBlockLayout
+from pymosaic.pages.messages import Encoding, Fsst, General, MiniBlockLayout
 
 __all__ = [
     "DICTIONARY_BUFFER",
     "WORDS_BUFFER",
     "are_alike",
     "decode_items",
+    "look_up_in_pages",
     "read",
     "take",
     "write",
@@ -87,8 +89,15 @@ def read(layout: MiniBlockLayout, page: PageInput, decoder: TreeDecoder) -> Step
 
 
 def are_alike(first: MiniBlockLayout, other: MiniBlockLayout) -> bool:
-    """Whether pages can be read together: they differ at most in the number of items."""
-    return first.dictionary is None and replace(other, num_items=first.num_items) == first
+    """Whether rows can be taken from pages together: they differ at most in numbers of items.
+
+    What a general compressor may expand without bounds is read alone.
+    """
+    return not isinstance(first.dictionary, General) and first == replace(
+        other,
+        num_items=first.num_items,
+        num_dictionary_items=first.num_dictionary_items,
+    )
 
 
 def take(
@@ -104,16 +113,17 @@ def take(
     kinds = [WORDS_BUFFER]
     if shape_of(layout.layers).max_rep:
         kinds.append(DICTIONARY_BUFFER + (layout.dictionary is not None))
+    if layout.dictionary is not None:
+        kinds.append(DICTIONARY_BUFFER)
     wanted: list[Range] = []
     for kind in kinds:
         for page, base in zip(pages, first_buffer.tolist(), strict=True):
             buffer, offset, length = page.whole(kind)
             wanted.append((base + buffer, offset, length))
-    if layout.dictionary is not None:
-        wanted.append(pages[0].whole(DICTIONARY_BUFFER))
     contents = yield wanted
-    words, repetition = contents[: len(pages)], contents[len(pages) : len(pages) * len(kinds)]
-    index = parse_chunk_index(layouts, pages, words, repetition or None)
+    words, dictionaries = contents[: len(pages)], contents[-len(pages) :]
+    repetition = contents[len(pages) : 2 * len(pages)] if shape_of(layout.layers).max_rep else None
+    index = parse_chunk_index(layouts, pages, words, repetition)
     end = np.cumsum([page.num_rows for page in pages])
     rows = [
         page.rows + (last - page.num_rows)
@@ -142,12 +152,57 @@ def take(
         # Strings are expanded one by one, so only the wanted ones are.
         layout = replace(layout, value_compression=encoding.values)
     items = decode_items(layout, bytes_of(b"".join(pieces)), part, selection.is_cut, decoder)
-    items = _pick(items, selection.rows, decoder)
+    picked = _pick(items, selection.rows, decoder)
     if layout.value_compression is not encoding:
         assert isinstance(encoding, Fsst)
-        assert items.values is not None
-        items = replace(items, values=fsst.expand_values(encoding, items.values, decoder))
-    return _look_up(layout, items, contents[-1], decoder)
+        assert picked.values is not None
+        picked = replace(picked, values=fsst.expand_values(encoding, picked.values, decoder))
+    if len(pages) == 1 or layout.dictionary is None:
+        return _look_up(layout, picked, dictionaries[-1], decoder)
+    if picked.rows is None:
+        num_values = np.array([len(page_rows) for page_rows in rows], np.int64)
+    else:
+        num_values = np.bincount(index.page[chunks], part.counts, len(pages)).astype(np.int64)
+    return look_up_in_pages(layouts, picked, num_values, dictionaries, decoder)
+
+
+def look_up_in_pages(
+    layouts: Sequence[MiniBlockLayout],
+    items: Items,
+    num_values: Integers,
+    contents: Sequence[memoryview],
+    decoder: TreeDecoder,
+) -> Items:
+    """Replace indices by the items of all dictionaries, which are put one behind the other.
+
+    ``num_values`` tells how many values each page has, in order.
+    """
+    sizes = np.array([len(content) for content in contents], np.int64)
+    counts = [layout.num_dictionary_items for layout in layouts]
+    corrupt_unless(max(counts) < 1 << 32, f"{max(counts)} items", "dictionary")
+    entries = np.array(counts, np.int64)
+    blocks = Chunks(
+        bytes_of(b"".join(contents)), (np.cumsum(sizes) - sizes)[None], sizes[None], entries
+    )
+    dictionary = decoder.blocks(layouts[0].dictionary, blocks)
+    assert items.values is not None
+    corrupt_unless(
+        isinstance(dictionary, FixedBlock | VariableBlock), "items are not scalars", "dictionary"
+    )
+    numbers = numbers_of_indices(items.values)
+    corrupt_unless(len(numbers) == int(num_values.sum()), "other values", "dictionary")
+    # Each index is compared with the dictionary of its own page; pages may have no values.
+    firsts = (np.cumsum(num_values) - num_values)[num_values > 0]
+    if len(firsts):
+        highest = np.maximum.reduceat(numbers, firsts)
+        corrupt_unless(
+            bool((highest < entries[num_values > 0]).all()),
+            "an index into other items",
+            "dictionary",
+        )
+    decoder.memory.charge(8 * len(numbers))
+    first = np.repeat(np.cumsum(entries) - entries, num_values)
+    return replace(items, values=DictionaryBlock(numbers.astype(np.int64) + first, dictionary))
 
 
 def _pick(items: Items, rows: Integers, decoder: TreeDecoder) -> Items:

@@ -13,17 +13,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from pymosaic.pages.blocks import (
-    Chunks,
-    DictionaryBlock,
-    FixedBlock,
-    Integers,
-    VariableBlock,
-    bytes_of,
-    corrupt_unless,
-)
+from pymosaic.pages.blocks import bytes_of, corrupt_unless
 from pymosaic.pages.encodings import TreeDecoder
-from pymosaic.pages.encodings.dictionary import numbers_of_indices
 from pymosaic.pages.layouts import mini_block
 from pymosaic.pages.layouts.chunk_index import CHUNKS_BUFFER, parse_chunk_index
 from pymosaic.pages.layouts.page import Items, PageInput, Range, Steps
@@ -83,33 +74,5 @@ def read(
     corrupt_unless(bool((num_items == num_rows).all()), "other rows", "page")
     if layout.dictionary is None:
         return items
-    return _look_up(layouts, items, num_items, contents[2 * count :], decoder)
-
-
-def _look_up(
-    layouts: Sequence[MiniBlockLayout],
-    items: Items,
-    num_items: Integers,
-    contents: Sequence[memoryview],
-    decoder: TreeDecoder,
-) -> Items:
-    """Replace indices by the items of all dictionaries, which are put one behind the other."""
-    sizes = np.array([len(content) for content in contents], np.int64)
-    counts = [layout.num_dictionary_items for layout in layouts]
-    corrupt_unless(max(counts) < 1 << 32, f"{max(counts)} items", "dictionary")
-    entries = np.array(counts, np.int64)
-    blocks = Chunks(
-        bytes_of(b"".join(contents)), (np.cumsum(sizes) - sizes)[None], sizes[None], entries
-    )
-    dictionary = decoder.blocks(layouts[0].dictionary, blocks)
-    assert items.values is not None
-    corrupt_unless(
-        isinstance(dictionary, FixedBlock | VariableBlock), "items are not scalars", "dictionary"
-    )
-    numbers = numbers_of_indices(items.values)
-    # Each index is compared with the dictionary of its own page.
-    highest = np.maximum.reduceat(numbers, np.cumsum(num_items) - num_items)
-    corrupt_unless(bool((highest < entries).all()), "an index into other items", "dictionary")
-    decoder.memory.charge(8 * len(numbers))
-    first = np.repeat(np.cumsum(entries) - entries, num_items)
-    return replace(items, values=DictionaryBlock(numbers.astype(np.int64) + first, dictionary))
+    dictionaries = contents[2 * count :]
+    return mini_block.look_up_in_pages(layouts, items, num_items, dictionaries, decoder)
