@@ -70,7 +70,7 @@ class State:
     def seen(self) -> tuple[list[str], Counter[tuple[object, ...]]]:
         """Columns, and how often each row appears."""
         names = ["v", *self.columns]
-        counts = Counter(
+        counts: Counter[tuple[object, ...]] = Counter(
             {
                 (batch, *(values[name] for name in names)): ROWS
                 for batch, values in self.rows.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,23 +19,69 @@ from pymosaic.file.matrix import Matrix, MatrixType, Rows, check_numbers
 from pymosaic.file.row_group_reader import RowGroupReader
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 
-__all__ = ["check_matrix", "read_matrix"]
+__all__ = ["RowGroup", "check_matrix", "read_blocks", "read_matrix", "row_groups"]
 
 
-@dataclass(slots=True)
-class _Part:
-    """A row group, and the rows of the matrix that it fills."""
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """Rows of a row group that a matrix has.
+
+    Parameters
+    ----------
+    piece : Piece
+        A piece of one row group.
+    rows : numpy array of int64 or None
+        The numbers of its rows, in the order of the matrix; None for all.
+    count : int
+        How many they are.
+    """
 
     piece: Piece
     rows: Rows
     count: int
-    first: int = 0
+
+    def chosen(self, places: npt.NDArray[np.int64]) -> RowGroup:
+        """Some of these rows, by their places among them."""
+        rows = places if self.rows is None else self.rows[places]
+        return RowGroup(self.piece, rows, len(rows))
 
 
 def check_matrix(task: ScanTask, kind: MatrixType) -> None:
     """Refuse columns of a scan that are not numbers, by name."""
     catalog = catalog_from_arrow(task.schema, 1)
     check_numbers(catalog, catalog.original_order(), kind.dtype)
+
+
+def row_groups(
+    task: ScanTask,
+    pieces: Sequence[Piece],
+    use_threads: bool = True,
+    heads: HeadStore | None = None,
+    binding: ColumnBinding | None = None,
+) -> list[RowGroup]:
+    """The rows of pieces, of one row group each, that pass the filter.
+
+    Only the columns of the filter are read, if there is one. Row groups that cannot be read are
+    left out, if the task skips them.
+    """
+    if task.row_filter is None:
+        return [RowGroup(piece, None, piece.num_rows) for piece in pieces]
+    found = task.visit(pieces, _matching, use_threads=use_threads, heads=heads, binding=binding)
+    return [
+        RowGroup(piece, *rows)
+        for piece, rows in zip(pieces, found, strict=True)
+        if rows is not None and rows[1]
+    ]
+
+
+def _matching(reader: RowGroupReader, bound: BoundFile, piece: Piece) -> tuple[Rows, int]:
+    if not bound.any_row:
+        return None, 0
+    if bound.tested is None or bound.row_filter is None:
+        return None, reader.num_rows
+    adapt = partial(bound.tested.adapt, path=piece.path)
+    rows = reader.matching_rows(bound.row_filter, bound.tested.selection, adapt)
+    return rows, reader.num_rows if rows is None else len(rows)
 
 
 def read_matrix(
@@ -53,58 +99,72 @@ def read_matrix(
     matrix is made.
     """
     check_matrix(task, kind)
-    binding = ColumnBinding(task)
-    parts = [_Part(piece, None, piece.num_rows) for piece in pieces]
-    if task.row_filter is not None:
-        found = task.visit(pieces, _matching, use_threads=use_threads, heads=heads, binding=binding)
-        parts = [
-            _Part(piece, *rows)
-            for piece, rows in zip(pieces, found, strict=True)
-            if rows is not None
-        ]
-    total = _arrange(parts, limit)
     if out is not None and task.on_error == "skip":
         raise InvalidOptionError("out cannot be given with on_error='skip'")
+    binding = ColumnBinding(task)
+    found = _limited(row_groups(task, pieces, use_threads, heads, binding), limit)
+    total = sum(item.count for item in found)
     matrix = Matrix(kind, task.schema.names, total, out, task.limits.max_table_bytes)
-    places = {id(part.piece): part for part in parts if part.count}
-    filling = _Filling(task, matrix, places)
-    wanted = [part.piece for part in parts if part.count]
-    done = task.visit(wanted, filling.fill, use_threads=use_threads, heads=heads, binding=binding)
-    skipped = [places[id(piece)] for piece, ok in zip(wanted, done, strict=True) if ok is None]
+    firsts = np.cumsum([0, *(item.count for item in found)]).tolist()
+    places = {id(item.piece): place for place, item in enumerate(found)}
+    columns = _Columns(task)
+
+    def fill(reader: RowGroupReader, bound: BoundFile, piece: Piece) -> bool:
+        place = places[id(piece)]
+        columns.fill(matrix, firsts[place], found[place], reader, bound)
+        return True
+
+    wanted = [item.piece for item in found]
+    done = task.visit(wanted, fill, use_threads=use_threads, heads=heads, binding=binding)
+    skipped = [place for place, ok in enumerate(done) if ok is None]
     if skipped:
-        matrix.remove([(part.first, part.count) for part in skipped])
+        matrix.remove([(firsts[place], found[place].count) for place in skipped])
     return matrix.result()
 
 
-def _matching(reader: RowGroupReader, bound: BoundFile, piece: Piece) -> tuple[Rows, int]:
-    if not bound.any_row:
-        return None, 0
-    if bound.tested is None or bound.row_filter is None:
-        return None, reader.num_rows
-    adapt = partial(bound.tested.adapt, path=piece.path)
-    rows = reader.matching_rows(bound.row_filter, bound.tested.selection, adapt)
-    return rows, reader.num_rows if rows is None else len(rows)
+def read_blocks(
+    task: ScanTask,
+    wanted: Sequence[RowGroup],
+    kind: MatrixType,
+    use_threads: bool = True,
+    heads: HeadStore | None = None,
+) -> Iterator[npt.NDArray[Any]]:
+    """A matrix of each row group, read ahead of the consumer, in order."""
+    names = task.schema.names
+    columns = _Columns(task)
+    of_piece = {id(item.piece): item for item in wanted}
+
+    def read(reader: RowGroupReader, bound: BoundFile, piece: Piece) -> npt.NDArray[Any]:
+        item = of_piece[id(piece)]
+        block = Matrix(kind, names, item.count, None, task.limits.max_table_bytes)
+        columns.fill(block, 0, item, reader, bound)
+        return block.result()[0]
+
+    pieces = [item.piece for item in wanted]
+    for block in task.visit(pieces, read, use_threads=use_threads, heads=heads):
+        if block is not None:
+            yield block
 
 
-def _arrange(parts: Sequence[_Part], limit: int | None) -> int:
-    """Give each part its rows of the matrix, and return how many there are in all."""
-    total = 0
-    for part in parts:
-        left = part.count if limit is None else min(part.count, limit - total)
-        if left < part.count:
-            rows = np.arange(left, dtype=np.int64) if part.rows is None else part.rows[:left]
-            part.rows, part.count = rows, left
-        part.first = total
-        total += part.count
-    return total
+def _limited(found: Sequence[RowGroup], limit: int | None) -> list[RowGroup]:
+    """The first rows, as many as the limit says."""
+    if limit is None:
+        return list(found)
+    kept = []
+    for item in found:
+        if limit <= 0:
+            break
+        if item.count > limit:
+            item = item.chosen(np.arange(limit, dtype=np.int64))
+        kept.append(item)
+        limit -= item.count
+    return kept
 
 
-class _Filling:
-    """Fills a matrix from row groups, on any thread: no two have a row in common."""
+class _Columns:
+    """Fills rows of matrices from row groups, on any thread."""
 
-    def __init__(self, task: ScanTask, matrix: Matrix, parts: dict[int, _Part]) -> None:
-        self._matrix = matrix
-        self._parts = parts
+    def __init__(self, task: ScanTask) -> None:
         names = task.schema.names
         keys = set(task.partition_schema.names)
         self._keys = {name: place for place, name in enumerate(names) if name in keys}
@@ -112,25 +172,20 @@ class _Filling:
         own = [place for place, name in enumerate(names) if name not in keys]
         self._columns = np.array(own, np.int64)
 
-    def fill(self, reader: RowGroupReader, bound: BoundFile, piece: Piece) -> bool:
-        """Fill the rows of one row group."""
-        part = self._parts[id(piece)]
-        matrix, columns = self._matrix, bound.columns
+    def fill(
+        self, matrix: Matrix, first: int, item: RowGroup, reader: RowGroupReader, bound: BoundFile
+    ) -> None:
+        """Fill rows of a matrix, from ``first`` on, from a row group."""
+        columns, piece = bound.columns, item.piece
         if columns.is_plain:
             has = columns.has
-            matrix.fill(
-                reader,
-                columns.selection.positions,
-                self._columns[has],
-                part.first,
-                part.rows,
-            )
-            matrix.fill_nulls(self._columns[~has], part.first, part.count)
+            positions = columns.selection.positions
+            matrix.fill(reader, positions, self._columns[has], first, item.rows)
+            matrix.fill_nulls(self._columns[~has], first, item.count)
         else:
             batch = columns.adapt(reader.read(columns.selection), piece.path)
-            batch = batch if part.rows is None else batch.take(part.rows)
-            matrix.fill_batch(batch, self._columns, part.first)
+            batch = batch if item.rows is None else batch.take(item.rows)
+            matrix.fill_batch(batch, self._columns, first)
         for key, value in piece.partition:
             if key in self._keys:
-                matrix.fill_value(value, self._keys[key], part.first, part.count)
-        return True
+                matrix.fill_value(value, self._keys[key], first, item.count)

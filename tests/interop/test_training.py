@@ -1,0 +1,225 @@
+"""Batches for training: every row once, in whatever order, by whomever, and resumed anywhere."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pymosaic
+from pymosaic import InvalidDataError, InvalidOptionError
+from pymosaic.interop.training import Shard, WideBatches, _turns
+
+SHUFFLES = [None, "row-groups", "rows"]
+
+
+def write_rows(base: Path, sizes: list[list[int]]) -> int:
+    """Files with row groups of these sizes; rows are numbered through."""
+    base.mkdir(exist_ok=True)
+    start = 0
+    schema = pa.schema([("n", pa.int64()), ("half", pa.float64()), ("odd", pa.bool_())])
+    for number, groups in enumerate(sizes):
+        with pymosaic.MosaicWriter(
+            base / f"{number}.mosaic", schema, row_group_bytes=1, statistics=["n"]
+        ) as writer:
+            for size in groups:
+                rows = np.arange(start, start + size)
+                start += size
+                writer.write(pa.table([rows, rows / 2, rows % 2 == 1], schema=schema))
+    return start
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory) -> Path:
+    base = tmp_path_factory.mktemp("rows") / "data"
+    assert write_rows(base, [[7, 1, 12], [30], [2, 2]]) == 54
+    return base
+
+
+def numbers(batches: Any) -> list[list[float]]:
+    return [features[:, 0].tolist() for features, _ in batches]
+
+
+def opened(base: Path, **options: Any) -> WideBatches:
+    return WideBatches(base, features=["n", "half"], label="odd", **options)
+
+
+@given(
+    shuffle=st.sampled_from(SHUFFLES),
+    num_ranks=st.integers(1, 4),
+    num_workers=st.integers(1, 4),
+    batch_size=st.integers(1, 60),
+    epoch=st.integers(0, 3),
+    bound=st.integers(0, 60),
+)
+def test_every_row_is_in_one_batch_of_one_process(
+    base, shuffle, num_ranks, num_workers, batch_size, epoch, bound
+):
+    found: list[float] = []
+    sizes = []
+    for rank in range(num_ranks):
+        rows = opened(
+            base,
+            batch_size=batch_size,
+            shuffle=shuffle,
+            seed=3,
+            filters=[("n", "<", bound)],
+            rank=rank,
+            num_ranks=num_ranks,
+        )
+        rows.set_epoch(epoch)
+        for worker in range(num_workers):
+            shard = Shard(rank, num_ranks, worker, num_workers)
+            batches = list(rows.batches(shard))
+            assert all(len(features) == batch_size for features, _ in batches[:-1])
+            for features, labels in batches:
+                np.testing.assert_array_equal(features[:, 1], features[:, 0] / 2)
+                np.testing.assert_array_equal(labels, features[:, 0] % 2)
+                found += features[:, 0].tolist()
+            sizes.append(sum(len(features) for features, _ in batches))
+    assert sorted(found) == list(range(min(bound, 54)))
+    assert max(sizes) - min(sizes) <= 1
+    if shuffle is None:
+        assert found == sorted(found)
+
+
+@given(
+    shuffle=st.sampled_from(SHUFFLES),
+    num_workers=st.integers(1, 5),
+    batch_size=st.integers(1, 20),
+    step=st.integers(0, 60),
+    drop_last=st.booleans(),
+)
+def test_what_follows_a_step_is_the_same_after_a_resumption(
+    base, shuffle, num_workers, batch_size, step, drop_last
+):
+    def loaded(rows: WideBatches) -> list[list[float]]:
+        """As torch's DataLoader does it: workers take turns, without those that have ended."""
+        waiting = [rows.batches(Shard(0, 1, worker, num_workers)) for worker in range(num_workers)]
+        found = []
+        while waiting:
+            for batches in list(waiting):
+                batch = next(batches, None)
+                if batch is None:
+                    waiting.remove(batches)
+                else:
+                    found.append(batch[0][:, 0].tolist())
+        return found
+
+    options: Any = {"batch_size": batch_size, "shuffle": shuffle, "drop_last": drop_last}
+    rows = opened(base, **options)
+    rows.set_epoch(2)
+    everything = loaded(rows)
+    resumed = pickle.loads(pickle.dumps(opened(base, **options)))
+    resumed.load_state_dict(rows.state_dict(step))
+    step = min(step, len(everything))
+    assert loaded(resumed) == everything[step:]
+    if drop_last:
+        assert {len(batch) for batch in everything} <= {batch_size}
+
+
+def test_the_state_counts_batches_that_were_given(base):
+    rows = opened(base, batch_size=10, shuffle="rows", seed=1)
+    iterator = iter(rows)
+    first = [next(iterator)[0][:, 0].tolist() for _ in range(2)]
+    state = rows.state_dict()
+    assert state["step"] == 2
+    rest = numbers(iterator)
+    again = opened(base, batch_size=10, shuffle="rows", seed=1)
+    again.load_state_dict(state)
+    assert numbers(again) == rest
+    assert len(first) + len(rest) == len(rows) == 6
+    with pytest.raises(InvalidOptionError, match="taken with batch_size 10, which is now 9"):
+        opened(base, batch_size=9, seed=1).load_state_dict(state)
+
+
+def test_epochs_and_seeds_change_the_order(base):
+    for shuffle in SHUFFLES[1:]:
+        orders = set()
+        for seed in (0, 1):
+            rows = opened(base, shuffle=shuffle, seed=seed)
+            for epoch in (0, 1):
+                rows.set_epoch(epoch)
+                (order,) = numbers(rows)
+                assert numbers(rows) == [order]
+                orders.add(tuple(order))
+        assert len(orders) == 4
+
+
+def test_with_drop_last_all_processes_give_as_many_batches(base):
+    for num_ranks in (1, 2, 3, 4, 5):
+        counts = set()
+        for rank in range(num_ranks):
+            rows = opened(base, batch_size=5, drop_last=True, rank=rank, num_ranks=num_ranks)
+            counts.add(len(list(rows)))
+            assert len(rows) == len(list(rows))
+        assert len(counts) == 1
+
+
+def test_features_and_labels_are_chosen(base):
+    rows = WideBatches(base, label=["odd", "half"], batch_size=54, dtype="float64")
+    ((features, labels),) = rows
+    assert rows.feature_names == ["n"]
+    assert features.dtype == labels.dtype == np.float64
+    assert labels.tolist() == [[n % 2, n / 2] for n in range(54)]
+    (matrix,) = WideBatches(base, features=["h*", "n"], batch_size=54)
+    assert isinstance(matrix, np.ndarray)
+    assert matrix[3].tolist() == [1.5, 3]
+    assert matrix.flags.c_contiguous
+
+
+def test_a_share_reads_no_row_groups_of_others(base, reads):
+    rows = opened(base, rank=2, num_ranks=3)
+    reads.clear()
+    list(rows)
+    assert reads.files == {"1.mosaic", "2.mosaic"}
+
+
+def test_batches_do_not_change_when_the_next_are_read(base):
+    batches = list(opened(base, batch_size=4))
+    assert [row for features, _ in batches for row in features[:, 0]] == list(range(54))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch_size": 0}, "batch_size must be an int of at least 1, got 0"),
+        ({"shuffle": "all"}, "shuffle must be 'row-groups' or 'rows', got 'all'"),
+        ({"rank": 2, "num_ranks": 2}, "rank must be less than num_ranks, got 2 of 2"),
+        ({"nulls": "mask"}, "nulls='mask' is not possible in batches"),
+        ({"features": ["n", "odd"]}, "column 'odd' is both a feature and a label"),
+        ({"seed": -1}, "seed must be"),
+        ({"batchsize": 3}, "did you mean 'batch_size'"),
+    ],
+)
+def test_wrong_options_are_told(base, options, message):
+    with pytest.raises(InvalidOptionError, match=message):
+        WideBatches(base, **{"label": "odd", **options})
+
+
+def test_text_is_refused_by_name_before_anything_is_read(tmp_path):
+    pymosaic.write_table(pa.table({"x": [1], "city": ["Rome"]}), tmp_path / "t.mosaic")
+    with pytest.raises(InvalidDataError, match="column 'city' of type string"):
+        WideBatches(tmp_path / "t.mosaic")
+
+
+@given(counts=st.lists(st.integers(0, 7), min_size=1, max_size=5), step=st.integers(0, 40))
+def test_workers_take_turns(counts, step):
+    given_so_far = [0] * len(counts)
+    turns = [
+        place for turn in range(max(counts)) for place, count in enumerate(counts) if turn < count
+    ]
+    for place in turns[:step]:
+        given_so_far[place] += 1
+    found, turn = _turns(step, counts)
+    assert found == given_so_far
+    # A worker that has ended is passed over.
+    around = [(turn + place) % len(counts) for place in range(len(counts))]
+    active = [place for place in around if found[place] < counts[place]]
+    assert active[:1] == turns[step : step + 1]
