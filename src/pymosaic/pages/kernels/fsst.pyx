@@ -347,6 +347,7 @@ def compress(
     """
     cdef Table* table = <Table*>calloc(1, sizeof(Table))
     cdef int64_t value_number, position, end, written = 0, count = offsets.shape[0] - 1
+    cdef int64_t last_word = data.shape[0] - 8
     cdef int number
     cdef uint64_t value
     if table == NULL:
@@ -372,7 +373,13 @@ def compress(
                 position = offsets[value_number]
                 end = offsets[value_number + 1]
                 while position < end:
-                    value = load_up_to_8(&data[position], end - position)
+                    if position <= last_word:
+                        # All 8 bytes are in ``data``; those of the next string are cleared.
+                        memcpy(&value, &data[position], 8)
+                        if end - position < 8:
+                            value &= mask_of(<int>(end - position))
+                    else:
+                        value = load_up_to_8(&data[position], end - position)
                     number = longest_match(table, value, end - position)
                     if number >= 0:
                         out[written] = <uint8_t>number
