@@ -1,7 +1,8 @@
 """Benchmarks of the page codec: ``python -m benchmarks.pages --help``.
 
-Scans and single rows of files that pylance wrote, read by pylance and by us in turns, pylance with
-one thread for its work; tables of many columns; FSST by itself; and the studies of encodings.
+Scans and single rows of files that pylance wrote, and writes, by pylance and by us in turns,
+pylance with one thread for its work; tables of many columns; FSST by itself; and the studies of
+encodings.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import pyarrow as pa
 from lance.file import LanceFileReader, LanceFileWriter
 
 from benchmarks.data import SEED
+from benchmarks.encoding_causes import cause_rows, measure_causes
 from benchmarks.encoding_chooser import choice_rows, measure_choices
 from benchmarks.encoding_trees import measure_trees, tree_rows, urls
 from benchmarks.measure import interleave
@@ -47,11 +49,20 @@ def _columns(rows: int) -> dict[str, pa.Array]:
     chance = np.random.default_rng(SEED)
     lengths = chance.integers(0, 6, rows)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    numbers = pa.array(chance.integers(0, 1000, offsets[-1]))
+    structs = pa.StructArray.from_arrays(
+        [numbers, pa.array(chance.random(offsets[-1]))], ["x", "y"]
+    )
+    names = pa.array([f"category {number}" for number in range(2000)])
+    indices = pa.array(chance.integers(0, len(names), rows, np.int32))
     return {
         "int": pa.array(chance.integers(0, 1 << 20, rows)),
         "float": pa.array(chance.normal(size=rows)),
         "string": urls(rows),
-        "list": pa.ListArray.from_arrays(offsets, pa.array(chance.integers(0, 1000, offsets[-1]))),
+        "names": names.take(indices),
+        "dictionary": pa.DictionaryArray.from_arrays(indices, names),
+        "list": pa.ListArray.from_arrays(offsets, numbers),
+        "list<struct>": pa.ListArray.from_arrays(offsets, structs),
     }
 
 
@@ -96,16 +107,29 @@ def _measure(
     )
 
 
-def measure_pages(rows: int, rounds: int, directory: Path) -> list[PageResult]:
-    """Scan and take from one file for each kind of column; the file is opened each time."""
+def measure_pages(rows: int, rounds: int, directory: Path, version: str) -> list[PageResult]:
+    """Scan, take from and write one file for each kind of column; it is opened each time.
+
+    Our file is synced to the disk before it gets its name, pylance's is not: of writes, compare
+    processor times.
+    """
     chance = np.random.default_rng(SEED)
     wanted = np.sort(chance.choice(rows, min(_TAKEN_ROWS, rows), replace=False)).tolist()
     results = []
     for name, column in _columns(rows).items():
         table = pa.table({name: column})
-        path = str(directory / f"{name}.lance")
-        with LanceFileWriter(path, table.schema, version="2.1") as writer:
-            writer.write_batch(table.combine_chunks())
+        path, written = str(directory / "read.lance"), str(directory / "written.lance")
+
+        def peer_write(path: str = written, table: pa.Table = table) -> pa.Table:
+            with LanceFileWriter(path, table.schema, version=version) as writer:
+                writer.write_batch(table)
+            return table
+
+        def write(path: str = written, table: pa.Table = table) -> pa.Table:
+            write_table(table, path, version=version)
+            return table
+
+        peer_write(path)
 
         def scan(path: str = path) -> pa.Table:
             return LanceFile(path).read()
@@ -121,6 +145,7 @@ def measure_pages(rows: int, rounds: int, directory: Path) -> list[PageResult]:
 
         results.append(_measure(name, "scan", scan, peer_scan, rounds))
         results.append(_measure(name, f"take {len(wanted)}", take, peer_take, rounds))
+        results.append(_measure(name, "write", write, peer_write, rounds))
     return results
 
 
@@ -227,6 +252,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--rounds", type=int, default=15, help="maximum number of samples per measurement"
     )
+    parser.add_argument("--version", choices=["2.1", "2.2"], default="2.1", help="of the files")
     parser.add_argument("--study", action="store_true", help="only the studies of encodings, in kB")
     parser.add_argument(
         "--levels",
@@ -244,6 +270,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for level in options.levels:
             print(f"\nzstd level {level}")
             print(plain_table(choice_rows(measure_choices(options.rows, level))))
+            print()
+            print(plain_table(cause_rows(measure_causes(options.rows, level))))
         return
     if options.wide is not None:
         with tempfile.TemporaryDirectory(prefix="pymosaic-pages-") as directory:
@@ -251,7 +279,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(plain_table(_page_rows(results)))
         return
     with tempfile.TemporaryDirectory(prefix="pymosaic-pages-") as directory:
-        print(plain_table(_page_rows(measure_pages(options.rows, options.rounds, Path(directory)))))
+        results = measure_pages(options.rows, options.rounds, Path(directory), options.version)
+    print(plain_table(_page_rows(results)))
     encode, decode, ratio = measure_fsst(options.rows, options.rounds)
     speeds = f"{encode:,.0f} MB/s compressed, {decode:,.0f} MB/s expanded"
     print(f"FSST: {speeds}, {ratio:.1f} times smaller")

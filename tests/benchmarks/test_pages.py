@@ -6,17 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.encoding_causes import cause_rows, measure_causes
 from benchmarks.encoding_chooser import CHOOSER_COLUMNS, choice_rows, measure_choices
 from benchmarks.encoding_trees import COLUMNS, REFERENCES, TREES, measure_trees, tree_rows
 from benchmarks.pages import main, measure_fsst, measure_pages
 
 
-def test_every_kind_of_column_is_scanned_and_taken_from(tmp_path: Path) -> None:
-    results = measure_pages(2000, 1, tmp_path)
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_every_kind_of_column_is_scanned_taken_from_and_written(
+    version: str, tmp_path: Path
+) -> None:
+    results = measure_pages(2000, 1, tmp_path, version)
     assert [(result.column, result.action) for result in results] == [
         (column, action)
-        for column in ("int", "float", "string", "list")
-        for action in ("scan", "take 100")
+        for column in ("int", "float", "string", "names", "dictionary", "list", "list<struct>")
+        for action in ("scan", "take 100", "write")
     ]
 
 
@@ -49,3 +53,16 @@ def test_the_chooser_is_never_larger_than_what_it_tried() -> None:
     assert len(results) == 20
     assert all(result.chosen == min(result.tried.values()) for result in results)
     assert len(choice_rows(results)) == 22
+
+
+def test_causes_are_measured_on_the_same_values() -> None:
+    results = measure_causes(2000, 1)
+    assert len(cause_rows(results)) == 1 + len(results)
+    by_name = {(result.column, result.difference): result for result in results}
+    flags = by_name["flags (int8)", "a bit for each index"]
+    assert flags.changed < flags.without
+    urls = [
+        by_name["URLs", difference]
+        for difference in ("offsets instead of lengths", "the same, chunk by chunk")
+    ]
+    assert urls[0].changed == urls[1].without

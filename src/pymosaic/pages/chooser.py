@@ -6,7 +6,8 @@ the whole page, compressed, and measured.
 
 ===================== ============================================================================
 ``plain``             values one behind the other; of strings the lengths; the bytes
-``dictionary``        indices of one or two bytes; up to 65,536 distinct values
+``dictionary``        indices of one or two bytes, of a bit for two values; up to 65,536 distinct
+                      values
 ``byte-stream-split`` all first bytes of the page, then all second bytes, and so on
 ``delta``             differences of neighbours, as byte streams; Lance 2.1 does not have it
 ``run-length``        the value of each run; the lengths of the runs
@@ -153,6 +154,8 @@ def _dictionary(values: pa.Array) -> tuple[bytes, ...] | None:
     items = array_to_block(encoded.dictionary)
     width = 1 if len(encoded.dictionary) <= 256 else 2
     indices = encoded.indices.to_numpy(zero_copy_only=False).astype(f"<u{width}")
+    if len(encoded.dictionary) == 2:
+        indices = np.packbits(indices, bitorder="little")
     if isinstance(items, VariableBlock):
         return indices.tobytes(), *_strings(items)
     assert isinstance(items, FixedBlock)
