@@ -70,6 +70,7 @@ class Simulation:
             self.world.files[path] = path.encode(), self.world.tick()
         self.states: list[frozenset[str]] = [frozenset(self.old)]
         self.recorded: list[str] = []
+        self.transactions: list[list[str | int]] = []
         self.succeeded: list[str] = []
         self.views: list[frozenset[str]] = []
 
@@ -86,6 +87,7 @@ class Simulation:
             )
             assert removes <= self.states[-1], "what is replaced is there"
             self.recorded.append(name[:32])
+            self.transactions += [record["transaction"]] if "transaction" in record else []
             self.states.append((self.states[-1] | adds) - removes)
 
     @classmethod
@@ -103,15 +105,20 @@ class Simulation:
         kill_at: int | None = None,
         times: int = 1,
         base: str | None = None,
+        application: str | None = None,
     ) -> Callable[[], str]:
-        """A writer of two files; its result is what it published last."""
+        """A writer of two files; its result is what it published last.
+
+        An application numbers its commits from 0.
+        """
         storage = self.storage(kill_at, base)
 
-        def write_once() -> str:
+        def write_once(number: int) -> str:
             job = None
             try:
                 job = WriteJob.start(storage, mode=mode)
-                job.commit(_write_files(job), removes)
+                transaction = None if application is None else (application, number)
+                job.commit(_write_files(job), removes, transaction=transaction)
             except Killed:
                 if job is not None:
                     self.dead.add(job.id)
@@ -125,7 +132,7 @@ class Simulation:
             return job.id
 
         def write() -> str:
-            return [write_once() for _ in range(times)][-1]
+            return [write_once(number) for number in range(times)][-1]
 
         return write
 
@@ -596,3 +603,73 @@ def test_abort_undoes_everything_at_any_point(moves: bool) -> None:
         if ended:
             return
     pytest.fail("the commit never ended")
+
+
+@BOTH
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_a_transaction_takes_effect_once_whoever_tries_it(
+    seed: int, moves: bool, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two drivers of one stream, a compaction, and upkeep with a checkpoint every other commit."""
+    waits = random.Random(seed)
+    # Many wait for the claim here: who gives way waits for many steps of others.
+    monkeypatch.setattr(
+        "pymosaic.datasets.claim.time.sleep",
+        lambda _: [Simulation.step() for _ in range(waits.randrange(100))],
+    )
+    simulation = Simulation(seed, moves)
+    for name in ("driver", "restarted driver"):
+        simulation.scheduler.add(name, simulation.writer(mode, times=3, application="stream"))
+    simulation.scheduler.add("other", simulation.writer("append", times=2, application="other"))
+    simulation.scheduler.add("compact", simulation.compactor(times=2))
+    simulation.scheduler.add("vacuum", lambda: simulation.vacuum(older_than=1e5))
+    simulation.scheduler.add("reader", simulation.reader)
+    run(simulation)
+    for name in ("driver", "restarted driver", "other"):
+        assert isinstance(simulation.scheduler.results[name], str), simulation.scheduler.results
+    of_stream = [number for name, number in simulation.transactions if name == "stream"]
+    assert of_stream == [0, 1, 2]
+    assert simulation.look() == simulation.states[-1]
+    assert take_snapshot(simulation.storage()).transactions == {"stream": 2, "other": 1}
+
+
+@BOTH
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_a_transaction_survives_death_at_any_change(mode: str, moves: bool) -> None:
+    """A driver dies before each of its changes; the next one tries the same batches again."""
+    kill_at = 0
+    dies = True
+    while dies:
+        simulation = Simulation(kill_at, moves)
+        try:
+            simulation.writer(mode, kill_at=kill_at, times=3, application="stream")()
+            dies = False
+        except Killed:
+            pass
+        simulation.writer(mode, times=3, application="stream")()
+        assert simulation.transactions == [["stream", 0], ["stream", 1], ["stream", 2]]
+        assert simulation.look() == simulation.states[-1]
+        simulation.vacuum(times=2)
+        assert take_snapshot(simulation.storage()).transactions == {"stream": 2}
+        simulation.writer(mode, times=3, application="stream")()
+        assert len(simulation.transactions) == 3, "vacuum does not forget"
+        kill_at += 1
+    assert kill_at > 10
+
+
+@BOTH
+def test_transactions_are_remembered_when_their_files_are_gone(
+    moves: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Upkeep forgets jobs whose files are gone, never the last transaction of an application."""
+    monkeypatch.setattr("pymosaic.datasets.maintenance._MEMORY_SECONDS", 0.0)
+    simulation = Simulation(0, moves)
+    simulation.writer("append", times=2, application="stream")()
+    for _ in range(4):
+        simulation.compactor(times=3)()
+        simulation.vacuum(times=2)
+    log = take_snapshot(simulation.storage()).log
+    assert len(log.state.jobs) < len(simulation.recorded)
+    simulation.writer("append", times=2, application="stream")()
+    assert simulation.transactions == [["stream", 0], ["stream", 1]]

@@ -56,7 +56,7 @@ from pymosaic.errors import (
 )
 from pymosaic.io import Directory, open_directory
 
-__all__ = ["StagedFile", "WriteJob", "check_seconds"]
+__all__ = ["StagedFile", "WriteJob", "check_seconds", "is_committed"]
 
 _TASK = re.compile(r"[A-Za-z0-9_.]+(?:-[A-Za-z0-9_.]+)*")
 _SHOWN = 3
@@ -71,6 +71,12 @@ def check_seconds(name: str, duration: timedelta | float) -> float:
             f"{name} must be a timedelta or seconds, at least 0, got {duration!r}"
         )
     return float(seconds)
+
+
+def is_committed(storage: Directory, transaction: tuple[str, int]) -> bool:
+    """Whether a dataset has this transaction of an application, or a later one."""
+    application, number = transaction
+    return read_log(storage).state.transactions.get(application, -1) >= number
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +230,10 @@ class WriteJob:
             ``"overwrite_partitions"``, which removes those in the partitions (``key=value``
             directories) of ``files`` and leaves all other partitions alone.
         transaction : (str, int), optional
-            An application's id and its own number for this commit; snapshots have the highest.
+            An application's id and its own number for this commit. The dataset remembers the
+            highest number of each application. If it has this number or a higher one, nothing is
+            published, and the files are removed: the same commit can be tried again until it
+            succeeds, and takes effect once.
         partition_types : mapping of str to str, optional
             Replaces the types that the job was started with.
 
@@ -252,8 +261,13 @@ class WriteJob:
         with ExitStack() as stack:
             checks = []
             removed: tuple[RemovedFile, ...] = ()
-            if self.mode is not WriteMode.APPEND or chosen or transaction is not None:
+            replaces = self.mode is not WriteMode.APPEND or bool(chosen)
+            if replaces or transaction is not None:
                 checks.append(stack.enter_context(Claim(self.storage, self.id)).check)
+            if transaction is not None and is_committed(self.storage, transaction):
+                self.abort()
+                return ()
+            if replaces:
                 removed = self._check_removes(paths, chosen)
             types = self.partition_types if partition_types is None else partition_types
 

@@ -41,6 +41,8 @@ PARTITION_SCHEMA = "_partitionschema"
 SESSION = "_session"
 # Which scan this is, and filters that became known when its query ran, as JSON.
 SCAN = "_scan"
+# Marks a write whose number is known when it is committed.
+STREAM = "_stream"
 # The name of the state that a relation had when it was loaded.
 STATE = "_state"
 # Internal options that are JSON, and their names in Python.
@@ -76,6 +78,14 @@ def _max_records(text: str) -> int | None:
     return int(text) if int(text) > 0 else None
 
 
+def _batch(text: str) -> int:
+    number = int(text)
+    if not 0 <= number < 2**63:
+        raise ValueError(text)
+    return number
+
+
+_BATCH = TextForm("a number that is at least 0", "N", _batch)
 _MAX_RECORDS = TextForm("a number of rows", "N", _max_records)
 _PATHS = TextForm("a JSON list of paths", "JSON", lambda text: tuple(map(str, json.loads(text))))
 _FILTERS = TextForm('JSON, such as [["age", ">", 50]]', "JSON", json.loads)
@@ -103,8 +113,8 @@ _READ: dict[str, tuple[str, TextForm]] = {
     "trustStatistics": ("trust_statistics", BOOLEAN),
     "partitionTypes": ("partition_types", _PARTITION_TYPES),
 }
-# Spark adds it to paths of tables.
-_GLOB_PATHS = "__globpaths__"
+# Spark adds it to paths of tables; and what Spark itself needs to run a stream.
+_OF_SPARK = ("__globpaths__", "checkpointlocation")
 # Options of Spark's own file sources, which people copy along with the rest of a line.
 _OF_OTHERS = (
     " header inferschema sep delimiter quote escape charset encoding comment enforceschema"
@@ -137,6 +147,8 @@ _WRITE: dict[str, tuple[str, TextForm]] = {
     "partitionBy": ("partition_by", NAMES),
     "partitionOverwriteMode": ("partition_overwrite_mode", _OVERWRITE_MODE),
     "maxRecordsPerFile": ("max_records_per_file", _MAX_RECORDS),
+    "txnAppId": ("application", TEXT),
+    "txnVersion": ("batch", _BATCH),
     **{item.camel_case: (item.name, item.form) for item in _OF_WRITERS.values()},
 }
 _STORAGE = "storage."
@@ -194,6 +206,10 @@ class SourceOptions:
         Whether an overwrite replaces all files, or those of the partitions that it writes to.
     max_records_per_file : int, optional
         The most rows that a file gets.
+    application : str, optional
+        Who writes, for writes that are done once however often they are tried.
+    batch : int, optional
+        The number that this application gives to this write.
     writer : dict
         Options of the file writer, by their Python names.
     storage : dict
@@ -202,6 +218,8 @@ class SourceOptions:
         What the optimizer pushed down.
     mode : {"error", "ignore"}, optional
         What a write does if there are files, unless it appends or overwrites.
+    is_stream : bool
+        Whether the number of a write is known only when it is committed.
     is_table : bool
         Whether the path is that of a table in Spark's catalog.
     case_sensitive : bool
@@ -236,10 +254,13 @@ class SourceOptions:
     partition_by: tuple[str, ...] | None = None
     partition_overwrite_mode: str = "static"
     max_records_per_file: int | None = None
+    application: str | None = None
+    batch: int | None = None
     writer: dict[str, Any] = field(default_factory=dict)
     storage: dict[str, str] = field(default_factory=dict)
     pushed: dict[str, Any] = field(default_factory=dict)
     mode: str | None = None
+    is_stream: bool = False
     is_table: bool = False
     case_sensitive: bool = False
     replace: list[Any] | None = None
@@ -268,6 +289,8 @@ class SourceOptions:
                 found[_INTERNAL[lowered]] = json.loads(text)
             elif lowered == TABLE:
                 found["is_table"] = True
+            elif lowered == STREAM:
+                found["is_stream"] = True
             elif lowered == STATE:
                 found["state"] = text
             elif lowered == CASE_SENSITIVE:
@@ -280,7 +303,7 @@ class SourceOptions:
                 (found["writer"] if target in _OF_WRITERS else found)[target] = value
             elif f" {lowered} " in _OF_OTHERS:
                 warnings.warn(f"the mosaic source ignores the option {key!r}", stacklevel=2)
-            elif lowered != _GLOB_PATHS:
+            elif lowered not in _OF_SPARK:
                 raise _unknown(key)
         session = found.pop("session", {})
         scan = found.pop("scan", None)
@@ -314,6 +337,18 @@ class SourceOptions:
                 "the catalog have theirs once pymosaic.spark.enable(spark) was called"
             )
         return [self.path]
+
+    @property
+    def transaction(self) -> tuple[str, int] | None:
+        """What identifies a write that is done once however often it is tried."""
+        if self.application is None and self.batch is None:
+            return None
+        if self.application is None or self.batch is None:
+            raise InvalidOptionError(
+                "the options txnAppId and txnVersion go together: the one says who writes, "
+                "the other is the number of the write, such as the batch id of foreachBatch"
+            )
+        return self.application, self.batch
 
     @property
     def target(self) -> str:

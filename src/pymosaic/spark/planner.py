@@ -34,7 +34,7 @@ from pymosaic.spark.relations import (
 )
 from pymosaic.spark.source import MosaicDataSource
 from pymosaic.spark.types import spark_types
-from pymosaic.spark.writing import TaskWriter
+from pymosaic.spark.writing import TaskWriter, is_written
 
 __all__ = ["DriverPlanner"]
 
@@ -110,6 +110,7 @@ class DriverPlanner:
             "aggregate": self._aggregate,
             "files": self._files,
             "plan": self._plan,
+            "written": self._written,
             "write": self._write,
             "commit": self._commit,
             "remove": self._remove,
@@ -176,6 +177,10 @@ class DriverPlanner:
         command = self._pickler.dumps((reader.batches, schema))
         return [command, *(self._pickler.dumps(split) for split in reader.partitions())]
 
+    def _written(self, question: dict[str, Any]) -> list[bytes]:
+        """Whether a write that options identify was done before."""
+        return [str(is_written(SourceOptions.parse(question["options"]))).lower().encode()]
+
     def _write(self, question: dict[str, Any]) -> list[bytes]:
         source = MosaicDataSource(question["options"])
         writer = source.writer(_struct(question["schema"]), question["overwrite"])
@@ -189,6 +194,8 @@ class DriverPlanner:
             None if text is None else self._pickler.loads(base64.b64decode(text))
             for text in question["messages"]
         ]
+        if question.get("batch") is not None:
+            writer.number(question["batch"])
         (writer.abort if question["abort"] else writer.commit)(messages)
         return [b""]
 

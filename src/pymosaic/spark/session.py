@@ -34,6 +34,7 @@ _SOURCES = (
     "MosaicMetrics",
     "MosaicProvider",
     "MosaicScans",
+    "MosaicSink",
     "MosaicSource",
     "MosaicStates",
     "MosaicTable",

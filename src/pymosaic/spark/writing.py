@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from pymosaic.datasets.appending import any_file, check_appendable, recorded_types
-from pymosaic.datasets.commit import StagedFile, WriteJob
+from pymosaic.datasets.commit import StagedFile, WriteJob, is_committed
 from pymosaic.datasets.options import DATASET_OPTIONS, DatasetOptions
 from pymosaic.datasets.partition_types import united_types
 from pymosaic.datasets.partitioning import split_partition
@@ -33,7 +33,16 @@ from pymosaic.spark.types import arrow_schema, check_storable, conform
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-__all__ = ["DatasetWriter", "TaskWriter", "WrittenFiles"]
+__all__ = ["DatasetWriter", "TaskWriter", "WrittenFiles", "is_written"]
+
+
+def is_written(options: SourceOptions) -> bool:
+    """Whether the write that the options identify was done before."""
+    if options.transaction is None:
+        return False
+    [base], filesystem = locate([options.target], options.storage)
+    storage = open_directory(base, filesystem)
+    return storage.exists() and is_committed(storage, options.transaction)
 
 
 @dataclass(frozen=True)
@@ -80,6 +89,8 @@ class DatasetWriter(DataSourceArrowWriter):
         [base], filesystem = locate([options.target], options.storage)
         _check_whole(base)
         storage = open_directory(base, filesystem)
+        self._application = options.application
+        self._transaction = None if options.is_stream else options.transaction
         existing = _existing_partitions(storage)
         mode = options.mode or ("overwrite" if overwrite else "append")
         self._job: WriteJob | None = None
@@ -118,6 +129,11 @@ class DatasetWriter(DataSourceArrowWriter):
             mode="error" if mode == "ignore" else mode,
             partition_types=united_types(storage.name, recorded, self._schema, self._partition_by),
         )
+
+    def number(self, batch: int) -> None:
+        """Tell the number of the batch, which a stream knows when it commits."""
+        assert self._application is not None
+        self._transaction = self._application, batch
 
     @property
     def job(self) -> WriteJob | None:
@@ -160,7 +176,7 @@ class DatasetWriter(DataSourceArrowWriter):
         ]
         if not files:
             files = self._write_empty(self._job)
-        self._job.commit(files, self._removes())
+        self._job.commit(files, self._removes(), transaction=self._transaction)
 
     def _removes(self) -> Iterable[str] | ReplacedPartitions:
         """The partitions that are replaced, if a condition selects them."""

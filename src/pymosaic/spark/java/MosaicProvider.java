@@ -19,6 +19,9 @@ import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.CreatableRelationProvider;
 import org.apache.spark.sql.sources.DataSourceRegister;
+import org.apache.spark.sql.sources.StreamSinkProvider;
+import org.apache.spark.sql.execution.streaming.Sink;
+import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -35,7 +38,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * Plain old Java and raw types: Janino compiles it on the driver.
  */
 public class MosaicProvider
-    implements TableProvider, DataSourceRegister, CreatableRelationProvider, FileFormat {
+    implements TableProvider, DataSourceRegister, CreatableRelationProvider, StreamSinkProvider,
+        FileFormat {
   public static final String NAME = "mosaic";
   private static volatile MosaicSource source;
   private MosaicSource.Inferred inferred;
@@ -124,6 +128,15 @@ public class MosaicProvider
     if (mode == SaveMode.Ignore || mode == SaveMode.ErrorIfExists) options.put("_mode", "error");
     MosaicWrites.write(data, options, mode == SaveMode.Overwrite);
     return null;
+  }
+
+  public Sink createSink(SQLContext context, scala.collection.immutable.Map parameters,
+      scala.collection.immutable.Seq partitionColumns, OutputMode mode) {
+    Map options = Values.options(Values.javaMap(parameters), Values.emptyMap());
+    if (!partitionColumns.isEmpty()) {
+      options.put("partitionby", Values.json(Values.javaList(partitionColumns)));
+    }
+    return new MosaicSink.ToPath(options, mode);
   }
 
   /** The columns of the datasets that files are in, without those of their directories. */

@@ -57,6 +57,8 @@ public class MosaicSource extends UserDefinedPythonDataSource {
     "spark.sql.timestampType"
   };
   private final transient Function driver;
+  // Of batches of streams into tables, between the start of their tasks and their end.
+  private final transient Map writers = new ConcurrentHashMap();
 
   public MosaicSource(PythonFunction dataSourceClass, Function driver) {
     super(dataSourceClass);
@@ -158,13 +160,24 @@ public class MosaicSource extends UserDefinedPythonDataSource {
     question.put("overwrite", Boolean.valueOf(overwrite));
     question.put("message", UserDefinedPythonDataSource$.MODULE$.writeOutputSchema().json());
     byte[][] answer = ask(question);
+    String stream = options.get("_stream");
+    if (stream != null) writers.put(stream, answer[1]);
     return new PythonDataSourceWriteInfo(answer[0], answer[1]);
   }
 
+  /** The writer of a stream's batch, which is forgotten; null if the batch has written nothing. */
+  byte[] writerOf(String stream) { return (byte[]) writers.remove(stream); }
+
   public void commitWriteInPython(byte[] writer, WriterCommitMessage[] messages, boolean abort) {
+    end(writer, messages, abort, null);
+  }
+
+  /** Commits or undoes a write, which is a batch of a stream if it has a number. */
+  void end(byte[] writer, WriterCommitMessage[] messages, boolean abort, Long batch) {
     Map question = question("commit", null);
     question.put("writer", Base64.getEncoder().encodeToString(writer));
     question.put("abort", Boolean.valueOf(abort));
+    question.put("batch", batch);
     List texts = new ArrayList();
     for (int i = 0; i < messages.length; i++) {
       texts.add(messages[i] == null ? null : Base64.getEncoder().encodeToString(
@@ -198,6 +211,11 @@ public class MosaicSource extends UserDefinedPythonDataSource {
   /** The columns that directories make, as options and files tell, and which files there are. */
   Inferred inferPartitioning(CaseInsensitiveStringMap options) {
     return new Inferred(null, texts(ask(question("keys", options))[0]));
+  }
+
+  /** Whether the write that options identify was done before. */
+  boolean isWritten(CaseInsensitiveStringMap options) {
+    return text(ask(question("written", options))[0]).equals("true");
   }
 
   boolean hasFiles(CaseInsensitiveStringMap options) {

@@ -123,6 +123,8 @@ public class MosaicTable
     // Spark asks for it before a dynamic overwrite, which MosaicTables then makes one of V1. With it,
     // `df.write.save` would have two modes; Spark does not give a path this property.
     if (given.containsKey(PROVIDER)) found.add(TableCapability.BATCH_WRITE);
+    // A stream into a path is made by MosaicSink.ToPath, which knows partitionBy.
+    if (given.containsKey(PROVIDER)) found.add(TableCapability.STREAMING_WRITE);
     return found;
   }
 
@@ -135,7 +137,8 @@ public class MosaicTable
 
   /** What a query of this table goes by: options of the table, then those of the query. */
   Map options(Map ofQuery) {
-    if (entry == null) return Values.options(given, ofQuery);
+    if (entry == null && !given.containsKey(PROVIDER)) return Values.options(given, ofQuery);
+    if (entry == null) return Values.options(ofStream(), ofQuery);
     Map found = Values.options(Values.javaMap(entry.storage().properties()), Values.emptyMap());
     found.remove("serialization.format");
     found.put("_table", "true");
@@ -144,6 +147,20 @@ public class MosaicTable
     }
     if (partitioning.length > 0) found.put("partitionby", Values.json(keys()));
     return Values.options(found, ofQuery);
+  }
+
+  /** Options of a table that no rule has named, as those of streams: Spark mixes them with properties. */
+  private Map ofStream() {
+    Map all = Values.options(given, Values.emptyMap());
+    Map found = new HashMap();
+    Iterator names = all.keySet().iterator();
+    while (names.hasNext()) {
+      String name = (String) names.next();
+      if (name.equals("path") || all.containsKey("option." + name)) found.put(name, all.get(name));
+    }
+    found.put("_table", "true");
+    if (partitioning.length > 0) found.put("partitionby", Values.json(keys()));
+    return found;
   }
 
   /** What DESCRIBE EXTENDED and SHOW CREATE TABLE tell. */
@@ -178,7 +195,7 @@ public class MosaicTable
   }
 
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    return new MosaicWrites.Builder(this, options(info.options().asCaseSensitiveMap()));
+    return new MosaicWrites.Builder(this, info, options(info.options().asCaseSensitiveMap()));
   }
 
   /** Whole partitions are deleted, without reading a row. */

@@ -22,10 +22,12 @@ import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.LiteralValue;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
 import org.apache.spark.sql.connector.write.V1Write;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.sources.InsertableRelation;
@@ -49,6 +51,18 @@ public class MosaicWrites {
 
   /** Writes rows as the options say. */
   static void write(Dataset data, Map options, boolean overwrite) {
+    Map all = withSettings(options, overwrite);
+    MosaicSource source = MosaicProvider.source();
+    if (all.containsKey(MosaicSink.APPLICATION)
+        && source.isWritten(new CaseInsensitiveStringMap(all))) {
+      return;
+    }
+    data.write().format(MosaicSource.NAME)
+        .mode(overwrite ? SaveMode.Overwrite : SaveMode.Append).options(all).save();
+  }
+
+  /** The options of a write, with what the session says where they say nothing. */
+  static Map withSettings(Map options, boolean overwrite) {
     SQLConf conf = SparkSession.active().sessionState().conf();
     Map all = new HashMap(options);
     all.put("_casesensitive", String.valueOf(conf.caseSensitiveAnalysis()));
@@ -58,9 +72,7 @@ public class MosaicWrites {
     if (!all.containsKey("maxrecordsperfile")) {
       all.put("maxrecordsperfile", conf.getConfString(MAX_RECORDS, "0"));
     }
-    MosaicProvider.source();
-    data.write().format(MosaicSource.NAME)
-        .mode(overwrite ? SaveMode.Overwrite : SaveMode.Append).options(all).save();
+    return all;
   }
 
   /** Whether predicates select whole partitions, and nothing but these. */
@@ -136,10 +148,12 @@ public class MosaicWrites {
   public static class Builder implements SupportsOverwriteV2 {
     final MosaicTable table;
     final Map options;
+    final LogicalWriteInfo info;
     boolean overwrite = false;
 
-    Builder(MosaicTable table, Map options) {
+    Builder(MosaicTable table, LogicalWriteInfo info, Map options) {
       this.table = table;
+      this.info = info;
       this.options = options;
     }
 
@@ -164,21 +178,24 @@ public class MosaicWrites {
       return this;
     }
 
-    public Write build() { return new Prepared(options, overwrite); }
+    public Write build() { return new Prepared(options, overwrite, info); }
   }
 
   /** A write that Spark hands its rows to as a frame. */
   public static class Prepared implements V1Write, InsertableRelation {
     final Map options;
     final boolean overwrite;
+    final LogicalWriteInfo info;
 
-    Prepared(Map options, boolean overwrite) {
+    Prepared(Map options, boolean overwrite, LogicalWriteInfo info) {
+      this.info = info;
       this.options = options;
       this.overwrite = overwrite;
     }
 
     public InsertableRelation toInsertableRelation() { return this; }
     public void insert(Dataset data, boolean ignored) { write(data, options, overwrite); }
+    public StreamingWrite toStreaming() { return new MosaicSink.ToTable(options, overwrite, info); }
     public String description() { return MosaicProvider.NAME; }
   }
 }
