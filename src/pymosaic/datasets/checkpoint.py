@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pymosaic.datasets.history import History, merge_histories
 from pymosaic.datasets.records import (
     AddedFile,
     RemovedFile,
@@ -70,6 +71,8 @@ class Checkpoint:
     partition_types : mapping of str to str
     transactions : mapping of str to int
         The last transaction of each application.
+    history : History
+        What the commits were.
     """
 
     number: int
@@ -79,6 +82,7 @@ class Checkpoint:
     jobs: Mapping[str, float | None] = field(default_factory=dict)
     partition_types: Mapping[str, str] = field(default_factory=dict)
     transactions: Mapping[str, int] = field(default_factory=dict)
+    history: History = field(default_factory=History)
 
     def emit(self) -> bytes:
         """The content of the file."""
@@ -95,6 +99,7 @@ class Checkpoint:
                 "jobs": dict(self.jobs),
                 "partition_types": dict(self.partition_types),
                 "transactions": dict(self.transactions),
+                "history": self.history.document(),
             }
         )
 
@@ -126,6 +131,7 @@ class Checkpoint:
             jobs,
             parse_partition_types(parsed, path),
             _parse_values(parsed, "transactions", (int,), path),
+            History.parse(parsed.get("history"), path),
         )
 
 
@@ -169,4 +175,5 @@ def merge_checkpoints(checkpoints: Sequence[Checkpoint]) -> Checkpoint:
         jobs,
         types,
         transactions,
+        merge_histories(checkpoint.history for checkpoint in checkpoints),
     )

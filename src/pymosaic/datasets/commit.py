@@ -44,8 +44,8 @@ from pymosaic.datasets.records import (
     RemovedFile,
     is_hidden,
     job_of,
-    natural_order,
     record_path,
+    row_order,
 )
 from pymosaic.datasets.replacement import ReplacedPartitions, partitions_of
 from pymosaic.datasets.snapshot import Snapshot, take_snapshot
@@ -215,6 +215,7 @@ class WriteJob:
         *,
         transaction: tuple[str, int] | None = None,
         partition_types: Mapping[str, str] | None = None,
+        rearranges: bool = False,
     ) -> tuple[str, ...]:
         """Publish files, and remove others from the dataset in the same step.
 
@@ -236,6 +237,9 @@ class WriteJob:
             succeeds, and takes effect once.
         partition_types : mapping of str to str, optional
             Replaces the types that the job was started with.
+        rearranges : bool
+            Whether ``files`` hold the rows of the removed files, and no others. Streams that read
+            the dataset then take nothing here for new.
 
         Returns
         -------
@@ -249,7 +253,7 @@ class WriteJob:
         DatasetExistsError
             If ``mode`` is ``"error"`` and another job has published in the meantime.
         """
-        files = sorted(files, key=lambda file: _row_order(file.final_path, self.id))
+        files = sorted(files, key=lambda file: row_order(file.final_path))
         chosen = removes if callable(removes) else frozenset(removes)
         paths = [file.final_path for file in files]
         if self.staged:
@@ -280,6 +284,7 @@ class WriteJob:
                     types,
                     transaction,
                     listing.number,
+                    rearranges,
                 )
 
             record, listing = publish(self.storage, self.id, make_record, *checks)
@@ -293,7 +298,9 @@ class WriteJob:
             removed = tuple(map(RemovedFile, missing))
 
             def make_record(listing: Listing) -> JobRecord:
-                return JobRecord(listing.next_number, removes=removed, follows=listing.number)
+                return JobRecord(
+                    listing.next_number, removes=removed, follows=listing.number, rearranges=True
+                )
 
             record, listing = publish(self.storage, self.id, make_record, claim.check)
         self._tidy(listing, record)
@@ -407,13 +414,6 @@ class WriteJob:
     def _remove_empty_base(self) -> None:
         self.storage.remove_empty(RECORDS_DIRECTORY)
         self.storage.remove_empty("")
-
-
-def _row_order(path: str, job: str) -> tuple[Any, ...]:
-    """The task and number of a file, as numbers."""
-    name = path.rpartition("/")[2]
-    task, _, number = name.rpartition(f"-{job}-")
-    return natural_order(task), natural_order(number), path
 
 
 def _directories_of(paths: Iterable[str]) -> list[str]:

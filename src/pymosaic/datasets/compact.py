@@ -341,7 +341,7 @@ def _compact_batch(
     try:
         for number, group in enumerate(groups):
             written += compact_group(job, group, number, meter=meter, **options)
-        job.commit((file.staged for file in written), removes)
+        job.commit((file.staged for file in written), removes, rearranges=True)
     except CommitConflictError:
         # Another job has replaced some of these files, which are now its responsibility.
         job.abort()

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pymosaic.datasets.checkpoint import Checkpoint, ReplacedFile, merge_checkpoints
+from pymosaic.datasets.history import Commit, CommitKind
 from pymosaic.datasets.partition_types import parse_type
 from pymosaic.datasets.records import (
     RECORDS_DIRECTORY,
@@ -199,10 +200,12 @@ def _apply(base: Checkpoint, records: list[tuple[int, str, Entry, JobRecord]]) -
     jobs = dict(base.jobs)
     types = dict(base.partition_types)
     transactions = dict(base.transactions)
+    commits: dict[str, Commit] = {}
     removed: set[str] = set()
     num_live = len(files)
     for sequence, job, entry, record in records:
         jobs[job] = None
+        commits[job] = Commit(sequence, _kind(record), len(record.adds), entry.modified)
         num_live -= sum(x.path in files and x.path not in removed for x in record.removes)
         if record.partition_types:
             # The types of a dataset that was replaced as a whole no longer matter.
@@ -228,4 +231,11 @@ def _apply(base: Checkpoint, records: list[tuple[int, str, Entry, JobRecord]]) -
         jobs=jobs,
         partition_types=types,
         transactions=transactions,
+        history=base.history.with_commits(commits),
     )
+
+
+def _kind(record: JobRecord) -> CommitKind:
+    if record.rearranges:
+        return CommitKind.REARRANGEMENT
+    return CommitKind.CHANGE if record.removes else CommitKind.APPEND

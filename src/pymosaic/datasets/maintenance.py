@@ -232,14 +232,17 @@ def _write_checkpoint(
     replaced = tuple(item for item in state.replaced if item.file not in gone)
     listing = list_records(storage)
     claim.check(listing.entries.values())
+    jobs = _remembered(log, replaced, claim.moment, marks)
+    num_deleted = sum(job_of(file.path) not in state.jobs for file in gone)
     checkpoint = Checkpoint(
         listing.next_number,
         frozenset(log.listing.checkpoints),
         state.files,
         replaced,
-        _remembered(log, replaced, claim.moment, marks),
+        jobs,
         state.partition_types,
         state.transactions,
+        state.history.trimmed(jobs, num_deleted),
     )
     storage.write(checkpoint_path(checkpoint.number, claim.job), checkpoint.emit())
     # Any listing that begins from here on shows the new checkpoint.

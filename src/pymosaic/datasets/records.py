@@ -69,6 +69,7 @@ __all__ = [
     "parse_partition_types",
     "parse_removed",
     "record_path",
+    "row_order",
 ]
 
 RECORDS_DIRECTORY = "_mosaic"
@@ -140,6 +141,13 @@ def natural_order(text: str) -> tuple[tuple[str | int, ...], ...]:
         tuple(int(piece) if index % 2 else piece for index, piece in enumerate(_NUMBER.split(part)))
         for part in text.split("/")
     )
+
+
+def row_order(path: str) -> tuple[Any, ...]:
+    """A key that sorts the files of a job by task and number, compared as numbers."""
+    name = path.rpartition("/")[2]
+    task, _, number = name.rpartition(f"-{job_of(path)}-")
+    return natural_order(task), natural_order(number), path
 
 
 def nested_datasets(entries: Iterable[Entry]) -> tuple[str, ...]:
@@ -334,6 +342,8 @@ class JobRecord:
         An application's own number for what the job did.
     follows : int
         The number of the newest checkpoint at the time.
+    rearranges : bool
+        Whether the files it adds hold the rows of those it removes, and no others.
     """
 
     sequence: int
@@ -343,6 +353,7 @@ class JobRecord:
     partition_types: Mapping[str, str] = field(default_factory=dict)
     transaction: tuple[str, int] | None = None
     follows: int = 0
+    rearranges: bool = False
 
     def emit(self) -> bytes:
         """The content of the file."""
@@ -358,6 +369,8 @@ class JobRecord:
             content["partition_types"] = dict(self.partition_types)
         if self.transaction is not None:
             content["transaction"] = list(self.transaction)
+        if self.rearranges:
+            content["rearranges"] = True
         return emit_document(content)
 
     @classmethod
@@ -386,6 +399,7 @@ class JobRecord:
             parse_partition_types(parsed, path),
             None if transaction is None else (transaction[0], transaction[1]),
             int(parsed["follows"]),
+            bool(parsed.get("rearranges", False)),
         )
 
 

@@ -86,6 +86,22 @@ def _batch(text: str) -> int:
 
 
 _BATCH = TextForm("a number that is at least 0", "N", _batch)
+
+
+def _positive(text: str) -> int:
+    if int(text) < 1:
+        raise ValueError(text)
+    return int(text)
+
+
+def _starting_version(text: str) -> str:
+    if text.lower() != "latest":
+        raise ValueError(text)
+    return text.lower()
+
+
+_POSITIVE = TextForm("a number that is at least 1", "N", _positive)
+_STARTING_VERSION = TextForm("latest", "NAME", _starting_version)
 _MAX_RECORDS = TextForm("a number of rows", "N", _max_records)
 _PATHS = TextForm("a JSON list of paths", "JSON", lambda text: tuple(map(str, json.loads(text))))
 _FILTERS = TextForm('JSON, such as [["age", ">", 50]]', "JSON", json.loads)
@@ -112,6 +128,12 @@ _READ: dict[str, tuple[str, TextForm]] = {
     "timeZone": ("time_zone", TEXT),
     "trustStatistics": ("trust_statistics", BOOLEAN),
     "partitionTypes": ("partition_types", _PARTITION_TYPES),
+    "maxFilesPerTrigger": ("max_files_per_trigger", _POSITIVE),
+    "maxBytesPerTrigger": ("max_bytes_per_trigger", SIZE),
+    "startingTimestamp": ("starting_timestamp", TEXT),
+    "startingVersion": ("starting_version", _STARTING_VERSION),
+    "ignoreChanges": ("ignore_changes", BOOLEAN),
+    "skipChangeCommits": ("skip_change_commits", BOOLEAN),
 }
 # Spark adds it to paths of tables; and what Spark itself needs to run a stream.
 _OF_SPARK = ("__globpaths__", "checkpointlocation")
@@ -198,6 +220,16 @@ class SourceOptions:
         Whether Spark infers types; otherwise values are text.
     timestamp_type : str
         What a timestamp is in this session.
+    max_files_per_trigger, max_bytes_per_trigger : int, optional
+        The most that a batch of a stream reads; at least one file.
+    starting_timestamp : str, optional
+        A stream begins with the commits at or after this moment.
+    starting_version : {"latest"}, optional
+        A stream begins with the commits after its start.
+    ignore_changes : bool
+        A stream reads what commits that removed rows have added.
+    skip_change_commits : bool
+        A stream skips commits that removed rows.
     state : str, optional
         The name of the files to read, see :mod:`pymosaic.spark.states`.
     partition_by : tuple of str, optional
@@ -250,6 +282,12 @@ class SourceOptions:
     trust_statistics: bool = False
     infer_partition_types: bool = True
     timestamp_type: str = "TIMESTAMP_LTZ"
+    max_files_per_trigger: int | None = None
+    max_bytes_per_trigger: int | None = None
+    starting_timestamp: str | None = None
+    starting_version: str | None = None
+    ignore_changes: bool = False
+    skip_change_commits: bool = False
     state: str | None = None
     partition_by: tuple[str, ...] | None = None
     partition_overwrite_mode: str = "static"

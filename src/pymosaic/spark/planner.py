@@ -31,8 +31,10 @@ from pymosaic.spark.relations import (
     partition_columns,
     partition_values,
     state_of,
+    states,
 )
 from pymosaic.spark.source import MosaicDataSource
+from pymosaic.spark.streams import Streams
 from pymosaic.spark.types import spark_types
 from pymosaic.spark.writing import TaskWriter, is_written
 
@@ -99,6 +101,7 @@ class DriverPlanner:
         self._pickler: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]
         self._scans: OrderedDict[str, MosaicReader] = OrderedDict()
         self._lock = threading.Lock()
+        self._streams = Streams()
         self._answers: dict[str, Callable[[dict[str, Any]], list[bytes]]] = {
             "schema": self._schema,
             "keys": self._keys,
@@ -114,6 +117,7 @@ class DriverPlanner:
             "write": self._write,
             "commit": self._commit,
             "remove": self._remove,
+            "stream": self._stream,
         }
 
     def apply(self, question: str) -> bytes:
@@ -204,6 +208,24 @@ class DriverPlanner:
         schema = _struct(question["schema"])
         remove_partitions(options, json.loads(question["condition"]), schema)
         return [b""]
+
+    def _stream(self, question: dict[str, Any]) -> list[bytes]:
+        """What a stream asks: to fix its end, the next position, or the files up to one."""
+        options = SourceOptions.parse(question["options"])
+        stream = self._streams.get(question["stream"], question["checkpoint"], options)
+        start = question["start"]
+        match question["asked"]:
+            case "prepare":
+                stream.fix_end()
+                return [b""]
+            case "next":
+                return [str(stream.next_position(start, everything=question["all"])).encode()]
+            case "files":
+                listing = stream.listing(start, question["end"])
+                return [states.put(listing).encode() if listing.files else b""]
+            case _:
+                stream.forget_before(question["end"])
+                return [b""]
 
     def _reader(
         self, source: MosaicDataSource, schema: StructType, last: bool = False

@@ -37,14 +37,20 @@ _SOURCES = (
     "MosaicSink",
     "MosaicSource",
     "MosaicStates",
+    "MosaicStream",
     "MosaicTable",
     "MosaicTables",
     "MosaicWrites",
     "Refusal",
     "Values",
 )
-# Optimizer rules, in the order in which they run.
-_RULES = ("MosaicTables", "MosaicAggregates", "MosaicFiles")
+# Optimizer rules, in the order in which they run, and the classes that install them.
+_RULES = {
+    "MosaicTables": "MosaicTables",
+    "MosaicAggregates": "MosaicAggregates",
+    "MosaicFiles": "MosaicFiles",
+    "MosaicStream$Narrowing": "MosaicStream",
+}
 # The class loader that has what was compiled, by the gateway to its JVM.
 _LOADERS: WeakKeyDictionary[Any, Background[Any]] = WeakKeyDictionary()
 # Contexts whose Python workers were started, and sessions that are ready.
@@ -219,9 +225,9 @@ def _install_rules(spark: Any) -> None:
     extensions = session.extensions()
     built = extensions.buildOptimizerRules(session)
     installed = {built.apply(place).getClass().getName() for place in range(built.size())}
-    for rule in _RULES:
+    for rule, owner in _RULES.items():
         if f"{_PACKAGE}.{rule}" not in installed:
-            _new(spark.sparkContext, f"{rule}$Extension").apply(extensions)
+            _new(spark.sparkContext, f"{owner}$Extension").apply(extensions)
 
 
 def _new(context: Any, name: str, *arguments: Any) -> Any:

@@ -30,6 +30,7 @@ import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy$;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.internal.SQLConf;
@@ -231,6 +232,9 @@ public class MosaicScans {
     }
 
     public StructType readSchema() { return schema; }
+    public MicroBatchStream toMicroBatchStream(String checkpoint) {
+      return new MosaicStream(this, checkpoint, null);
+    }
     public Batch toBatch() { return new MosaicBatch(this, scan().toBatch()); }
     public Scan.ColumnarSupportMode columnarSupportMode() { return scan().columnarSupportMode(); }
 

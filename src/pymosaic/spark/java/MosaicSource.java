@@ -222,6 +222,13 @@ public class MosaicSource extends UserDefinedPythonDataSource {
     return text(ask(question("exists", options))[0]).equals("true");
   }
 
+  /** What a stream asks for. */
+  String stream(Map options, Map asked) {
+    Map question = question("stream", new CaseInsensitiveStringMap(options));
+    question.putAll(asked);
+    return text(ask(question)[0]);
+  }
+
   /** Removes the partitions that a condition selects, as one job of the dataset. */
   void remove(CaseInsensitiveStringMap options, String condition, StructType partitionSchema) {
     Map question = question("remove", options);

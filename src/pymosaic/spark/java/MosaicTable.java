@@ -116,6 +116,7 @@ public class MosaicTable
   public Set capabilities() {
     Set found = new HashSet();
     found.add(TableCapability.BATCH_READ);
+    found.add(TableCapability.MICRO_BATCH_READ);
     found.add(TableCapability.V1_BATCH_WRITE);
     found.add(TableCapability.TRUNCATE);
     found.add(TableCapability.OVERWRITE_BY_FILTER);

@@ -121,7 +121,7 @@ def compact(
             if any(message is None for message in messages):
                 raise CommitConflictError(f"{storage.name}: another job has replaced files")
             written = [file for message in messages for file in message or ()]
-            job.commit((file.staged for file in written), removes)
+            job.commit((file.staged for file in written), removes, rearranges=True)
         except CommitConflictError:
             job.abort()
             written, groups, conflicts = [], [], len(removes)

@@ -1,0 +1,200 @@
+"""Streams that read a dataset: each row once per checkpoint, whatever stops and runs again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame
+
+import pymosaic
+from pymosaic.errors import CorruptFileError, DatasetError, InvalidOptionError, MosaicError
+from pymosaic.spark.options import SourceOptions
+from pymosaic.spark.streams import DatasetStream
+from tests.spark.test_sink import forget_commit
+
+
+def add(base: Path, *rows: int, k: int = 0, mode: str = "append") -> None:
+    table = pa.table({"id": rows, "k": [k] * len(rows), "text": [str(row) for row in rows]})
+    pymosaic.write_dataset(table, base, partition_by=["k"], mode=mode)
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    for number in range(3):
+        add(tmp_path / "data", 2 * number, 2 * number + 1, k=number)
+    return tmp_path / "data"
+
+
+class Query:
+    """What Spark does with a stream, and what it keeps: the last position it has committed."""
+
+    def __init__(self, base: Path, **options: str) -> None:
+        self._options = SourceOptions.parse({"path": str(base), **options})
+        self._checkpoint = f"file:{base.parent}/checkpoint/sources/0"
+        self.position = 0
+        self.restart()
+
+    def restart(self) -> None:
+        self.stream = DatasetStream(self._checkpoint, self._options)
+
+    def files(self, end: int) -> list[str]:
+        return [file.path for file in self.stream.listing(self.position, end).files]
+
+    def batch(self, everything: bool = False) -> list[int]:
+        end = self.stream.next_position(self.position, everything=everything)
+        rows = [row for path in self.files(end) for row in read(path)]
+        self.position = end
+        return rows
+
+
+def read(path: str) -> list[int]:
+    rows: list[int] = pymosaic.read_table(path, columns=["id"])["id"].to_pylist()
+    return rows
+
+
+class TestPositions:
+    def test_limits_split_what_is_there(self, base):
+        query = Query(base, maxFilesPerTrigger="2")
+        assert query.batch() == [0, 1, 2, 3]
+        assert query.batch() == [4, 5]
+        assert query.batch() == []
+        assert query.position == 2
+        query = Query(base, maxBytesPerTrigger="1")
+        query.position = 2
+        add(base, 6)
+        add(base, 7)
+        assert [query.batch(), query.batch()] == [[6], [7]], "at least one file"
+        add(base, 8)
+        add(base, 9)
+        assert query.batch(everything=True) == [8, 9]
+
+    def test_a_restart_goes_on_and_a_batch_that_runs_again_is_the_same(self, base):
+        query = Query(base, maxFilesPerTrigger="1")
+        found = []
+        for number in range(24):
+            # Spark dies before it hears of a position, or before it has committed the batch.
+            end = query.stream.next_position(query.position, everything=False)
+            if end > query.position:
+                before = query.files(end)
+                query.restart()
+                assert query.stream.next_position(query.position, everything=False) == end
+                assert query.files(end) == before
+            add(base, 100 + number)
+            pymosaic.compact(base)
+            found += query.batch()
+            query.stream.forget_before(query.position)
+            query.restart()
+        query.restart()
+        while rows := query.batch():
+            found += rows
+        assert sorted(found) == [*range(6), *range(100, 124)]
+        names = list((base.parent / "checkpoint" / "sources" / "0").glob("position-*"))
+        assert len(names) <= 32, "what is no longer needed is deleted"
+
+    def test_the_end_can_be_fixed(self, base):
+        query = Query(base, maxFilesPerTrigger="2")
+        query.stream.fix_end()
+        add(base, 6)
+        assert [query.batch(), query.batch(), query.batch()] == [[0, 1, 2, 3], [4, 5], []]
+        query.restart()
+        assert query.batch() == [6]
+
+    def test_latest_begins_at_the_first_look(self, base):
+        query = Query(base, startingVersion="latest")
+        assert query.batch() == []
+        add(base, 6)
+        query.restart()
+        assert query.batch() == [6]
+
+    def test_what_is_gone_is_an_error_unless_that_is_allowed(self, base):
+        query = Query(base)
+        query.batch()
+        add(base, 6)
+        pymosaic.compact(base)
+        end = query.stream.next_position(query.position, everything=False)
+        pymosaic.vacuum(base, older_than=0)
+        with pytest.raises(DatasetError, match="deleted before this stream read it"):
+            query.files(end)
+        lenient = Query(base, ignoreMissingFiles="true")
+        lenient.position = query.position
+        assert lenient.batch() == []
+
+    def test_a_damaged_or_missing_position_is_an_error(self, base):
+        query = Query(base)
+        query.batch()
+        [path] = (base.parent / "checkpoint" / "sources" / "0").iterdir()
+        content = path.read_bytes()
+        path.write_bytes(content.replace(b"part-0", b"part-1"))
+        query.restart()
+        with pytest.raises(CorruptFileError, match="checksum"):
+            query.batch()
+        path.unlink()
+        with pytest.raises(MosaicError, match="incomplete"):
+            query.batch()
+
+    @pytest.mark.parametrize(
+        "options",
+        [{"path": "/data/*"}, {"pathGlobFilter": "x*"}, {"paths": '["/a", "/b"]'}],
+    )
+    def test_what_streams_do_not_have_is_refused(self, base, options: dict[str, Any]):
+        with pytest.raises(InvalidOptionError):
+            Query(base, **options)
+
+
+def run(frame: DataFrame, checkpoint: Path) -> tuple[list[list[int]], Any]:
+    """The ids of each batch of what is available, and the query."""
+    batches: list[list[int]] = []
+
+    def collect(rows: DataFrame, _: int) -> None:
+        batches.append(sorted(row.id for row in rows.collect()))
+
+    writer = frame.writeStream.foreachBatch(collect).trigger(availableNow=True)
+    query = writer.option("checkpointLocation", str(checkpoint)).start()
+    query.awaitTermination()
+    return batches, query
+
+
+def test_a_query_reads_each_row_once(spark, base, tmp_path):
+    source = spark.readStream.format("mosaic")
+    frame = source.option("maxFilesPerTrigger", 2).load(str(base)).where("id >= 1").select("id")
+    batches, query = run(frame, tmp_path / "checkpoint")
+    assert batches == [[1, 2, 3], [4, 5]]
+    plan = query._jsq.explainInternal(False)
+    assert "columns: struct<id:bigint>" in plan
+    assert '"name":">="' in plan
+    assert query.lastProgress["numInputRows"] == 2
+    add(base, 6)
+    pymosaic.compact(base)
+    pymosaic.write_table(pa.table({"id": [7], "text": ["of others"]}), base / "k=1" / "x.mosaic")
+    forget_commit(tmp_path / "checkpoint")
+    assert run(frame, tmp_path / "checkpoint")[0] == [[4, 5], [6, 7]]
+    assert run(frame, tmp_path / "checkpoint")[0] == []
+
+
+def test_an_overwrite_ends_a_query_unless_it_is_to_be_skipped(spark, base, tmp_path):
+    source = spark.readStream.format("mosaic").load(str(base))
+    assert run(source, tmp_path / "checkpoint")[0] == [list(range(6))]
+    add(base, 9, mode="overwrite")
+    with pytest.raises(StreamingQueryException, match="set the option skipChangeCommits"):
+        run(source, tmp_path / "checkpoint")
+    add(base, 10)
+    skipping = spark.readStream.format("mosaic").option("skipChangeCommits", True).load(str(base))
+    assert run(skipping, tmp_path / "checkpoint")[0] == [[10]]
+
+
+def test_a_table_is_read_as_a_stream_and_into_a_dataset(spark, tmp_path):
+    spark.sql("CREATE TABLE followed (id LONG, k INT) USING mosaic PARTITIONED BY (k)")
+    spark.sql("INSERT INTO followed VALUES (1, 1), (2, 2)")
+    writer = spark.readStream.table("followed").groupBy("k").count().writeStream
+    writer = writer.format("mosaic").outputMode("complete").trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    for expected in ({1: 1, 2: 1}, {1: 1, 2: 2}):
+        writer.start(str(tmp_path / "counts")).awaitTermination()
+        found = spark.read.format("mosaic").load(str(tmp_path / "counts")).collect()
+        assert {row.k: row["count"] for row in found} == expected
+        spark.sql("INSERT INTO followed VALUES (3, 2)")
+    spark.sql("DROP TABLE followed")
