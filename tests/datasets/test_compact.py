@@ -167,10 +167,10 @@ def test_work_is_published_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     commits: list[int] = []
     original = WriteJob.commit
 
-    def commit(self: WriteJob, staged: Any, removes: Any = ()) -> tuple[str, ...]:
+    def commit(self: WriteJob, staged: Any, removes: Any, **options: Any) -> tuple[str, ...]:
         staged = list(staged)
         commits.append(len(staged))
-        return original(self, staged, removes)
+        return original(self, staged, removes, **options)
 
     monkeypatch.setattr(WriteJob, "commit", commit)
     size = max(Path(file).stat().st_size for file in files(tmp_path))
@@ -185,10 +185,10 @@ def test_files_that_another_job_replaces_meanwhile_are_left_to_it(
     fill(tmp_path, [table(i * 1000) for i in range(3)])
     original = WriteJob.commit
 
-    def commit(self: WriteJob, staged: Any, removes: Any = ()) -> tuple[str, ...]:
+    def commit(self: WriteJob, staged: Any, removes: Any, **options: Any) -> tuple[str, ...]:
         monkeypatch.setattr(WriteJob, "commit", original)
         pymosaic.write_dataset(table(77), tmp_path, mode="overwrite")
-        return original(self, staged, removes)
+        return original(self, staged, removes, **options)
 
     monkeypatch.setattr(WriteJob, "commit", commit)
     report = pymosaic.compact(tmp_path)
@@ -200,10 +200,10 @@ def test_appends_meanwhile_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     fill(tmp_path, [table(i * 1000) for i in range(3)])
     original = WriteJob.commit
 
-    def commit(self: WriteJob, staged: Any, removes: Any = ()) -> tuple[str, ...]:
+    def commit(self: WriteJob, staged: Any, removes: Any, **options: Any) -> tuple[str, ...]:
         monkeypatch.setattr(WriteJob, "commit", original)
         pymosaic.write_dataset(table(9000), tmp_path, mode="append")
-        return original(self, staged, removes)
+        return original(self, staged, removes, **options)
 
     monkeypatch.setattr(WriteJob, "commit", commit)
     assert pymosaic.compact(tmp_path).conflicts == 0

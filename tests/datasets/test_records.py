@@ -369,13 +369,13 @@ def test_names_of_records() -> None:
 def test_types_of_partition_columns_and_transactions_are_kept(tmp_path: Path) -> None:
     job = WriteJob.start(tmp_path, partition_types={"k": "string"})
     job.commit([], transaction=("stream", 4))
-    WriteJob.start(tmp_path).commit([], partition_types={"d": "date32"}, transaction=("stream", 3))
+    WriteJob.start(tmp_path).commit([], partition_types={"d": "date32"}, transaction=("stream", 5))
     for _ in range(70):
         WriteJob.start(tmp_path).commit([])
     assert list((tmp_path / "_mosaic").glob("checkpoint-*"))
     snapshot = take_snapshot(open_directory(tmp_path))
     assert snapshot.partition_types == {"k": "string", "d": "date32"}
-    assert snapshot.transactions == {"stream": 4}
+    assert snapshot.transactions == {"stream": 5}
 
 
 class _Unlistable(MemoryFileSystem):  # type: ignore[misc]
