@@ -39,7 +39,8 @@ cdef Control control_of(int width, int bits_def, int max_rep, int max_def) noexc
     cdef Control control
     control.width = width
     control.bits_def = bits_def
-    control.def_mask = (<uint64_t>1 << bits_def) - 1
+    # Bits that do not fit a word are refused by the caller, once it may raise.
+    control.def_mask = (<uint64_t>1 << (bits_def & 63)) - 1
     control.max_rep = max_rep
     control.max_def = max_def
     return control
