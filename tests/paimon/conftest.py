@@ -6,6 +6,9 @@ import pytest
 
 from pymosaic.paimon import column_files
 from tests.paimon.building import Warehouse
+from tests.spark.conftest import spark
+
+__all__ = ["opened", "spark", "warehouse"]
 
 
 @pytest.fixture

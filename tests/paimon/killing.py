@@ -67,10 +67,10 @@ class State:
             values[f"c{step.number}"] = None
         return result
 
-    def seen(self) -> tuple[list[str], Counter[tuple[object, ...]]]:
+    def seen(self) -> tuple[list[str], Counter[tuple[Any, ...]]]:
         """Columns, and how often each row appears."""
         names = ["v", *self.columns]
-        counts: Counter[tuple[object, ...]] = Counter(
+        counts: Counter[tuple[Any, ...]] = Counter(
             {
                 (batch, *(values[name] for name in names)): ROWS
                 for batch, values in self.rows.items()
@@ -79,7 +79,7 @@ class State:
         return self.columns, counts
 
 
-def seen_in(table: pa.Table) -> tuple[list[str], Counter[tuple[object, ...]]]:
+def seen_in(table: pa.Table) -> tuple[list[str], Counter[tuple[Any, ...]]]:
     """The same of a table."""
     columns = [name for name in table.column_names if name.startswith("c")]
     rows = zip(*(table.column(name).to_pylist() for name in ("batch", "v", *columns)), strict=True)

@@ -44,6 +44,7 @@ COMMANDS = {
     "compact": "Write files",
     "vacuum": "Write files",
     "tune": "Write files",
+    "paimon": "Paimon tables",
     "spark": "Run on Spark",
 }
 

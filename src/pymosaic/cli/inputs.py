@@ -19,6 +19,7 @@ __all__ = [
     "columns_by_bucket",
     "data_files",
     "mosaic_files",
+    "paimon_table",
     "select_names",
     "split_lance",
 ]
@@ -48,6 +49,9 @@ def mosaic_files(sources: list[str], missing: list[str] | None = None) -> list[I
         return [InputFile(sources[0], None)]
     from pymosaic.datasets.discovery import discover
 
+    table = paimon_table(sources)
+    if table is not None:
+        return _table_files(table, missing)
     check_distinct(sources)
     found = discover(list(sources), None, False, allow_missing=missing is not None)
     if missing is not None:
@@ -55,6 +59,27 @@ def mosaic_files(sources: list[str], missing: list[str] | None = None) -> list[I
     if not found.files and not found.missing:
         raise DatasetError(f"{found.base} has no Mosaic files")
     return [InputFile(file.path, found.filesystem) for file in found.files]
+
+
+def paimon_table(sources: list[str]) -> str | None:
+    """The Paimon table that the arguments name, if they do."""
+    if len(sources) != 1 or not os.path.isdir(os.path.join(sources[0], "schema")):
+        return None
+    from pymosaic.paimon.detection import holds_table
+
+    return sources[0] if holds_table(sources[0]) else None
+
+
+def _table_files(table: str, missing: list[str] | None) -> list[InputFile]:
+    """The Mosaic files of the newest snapshot of a Paimon table."""
+    from pymosaic.paimon.dataset import dataset
+
+    opened = dataset(table)
+    paths = [path for path in opened.files if path.endswith(".mosaic")]
+    if missing is not None:
+        missing += [path for path in opened.files if not os.path.exists(path)]
+        paths = [path for path in paths if os.path.exists(path)]
+    return [InputFile(path, opened.filesystem) for path in paths]
 
 
 def check_distinct(sources: list[str]) -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pymosaic.cli.formats import kind_of, open_reader
 from pymosaic.cli.formats.base import TableReader, batch_rows
-from pymosaic.cli.inputs import check_distinct, select_names
+from pymosaic.cli.inputs import check_distinct, paimon_table, select_names
 from pymosaic.cli.output import Output
 from pymosaic.closing import Closing
 from pymosaic.errors import InvalidOptionError
@@ -84,6 +84,9 @@ def open_rows(
             return _FileRows(sources[0])
     if known is not None:
         raise InvalidOptionError("--schema-from takes a single CSV or JSON lines file as input")
+    table = paimon_table(sources)
+    if table is not None:
+        return _PaimonRows(table)
     check_distinct(sources)
     return _DatasetRows(sources)
 
@@ -151,6 +154,27 @@ class _DatasetRows(Rows):
         for piece in scan.plan(max_piece_bytes=1).pieces:
             batches = partial(task.read, [piece], batch_size=max(1, piece.num_rows))
             yield piece.num_rows, partial(_first, batches)
+
+
+class _PaimonRows(Rows):
+    """The newest snapshot of a Paimon table."""
+
+    def __init__(self, path: str) -> None:
+        from pymosaic.paimon.dataset import dataset
+
+        self._dataset = dataset(path)
+        self.schema = self._dataset.schema
+        self.num_rows = self._dataset.count_rows()
+
+    def batches(
+        self, names: list[str], where: str | None = None, offset: int = 0, limit: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        last = None if limit is None else offset + limit
+        scan = self._dataset.scan(names, _parsed(where), last)
+        return _window(scan.to_batches(batch_rows(len(names))), offset, limit)
+
+    def count(self, where: str | None) -> int:
+        return int(self._dataset.count_rows(_parsed(where)))
 
 
 def _parsed(where: str | None) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from pymosaic.cli.formats import open_writer
+from pymosaic.cli.inputs import paimon_table
 from pymosaic.errors import InvalidOptionError
 from pymosaic.io import resolve_location, status_of
 from pymosaic.progress import Meter
@@ -71,14 +72,37 @@ def write_to_dataset(
             meter.add(batch.num_rows)
 
     keys = [name.strip() for name in (partition_by or "").split(",") if name.strip()]
+    reader = pa.RecordBatchReader.from_batches(schema, counted())
+    table = paimon_table([target])
+    if table is not None:
+        return _write_to_table(reader, table, options, keys, append, overwrite)
     written = write_dataset(
-        pa.RecordBatchReader.from_batches(schema, counted()),
+        reader,
         target,
         partition_by=keys or None,
         mode="append" if append else "overwrite" if overwrite else "error",
         **options,
     )
     return written.num_rows, written.num_bytes
+
+
+def _write_to_table(
+    reader: pa.RecordBatchReader,
+    table: str,
+    options: dict[str, Any],
+    keys: list[str],
+    append: bool,
+    overwrite: bool,
+) -> tuple[int, int]:
+    """Write to a Paimon table that is there; it says itself how files are written."""
+    from pymosaic.paimon.write import write
+
+    if options or keys:
+        raise InvalidOptionError(f"{table} is a Paimon table, which has its own options and keys")
+    if not (append or overwrite):
+        raise InvalidOptionError(f"{table} is a Paimon table already: use --append or --overwrite")
+    done = write(reader, table, mode="append" if append else "overwrite")
+    return done.num_rows, done.num_bytes
 
 
 def target_bytes(target: str) -> int:

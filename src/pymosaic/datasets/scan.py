@@ -37,13 +37,14 @@ if TYPE_CHECKING:
 
     from pymosaic.file.matrix import Nulls
 
-__all__ = ["Scan"]
+__all__ = ["PIECE_BYTES", "Scan", "check_positive"]
 
-_PIECE_BYTES = 128 << 20
+PIECE_BYTES = 128 << 20
 _WHOLE_ROW_GROUPS = 1 << 40
 
 
-def _check_positive(option: str, value: int) -> None:
+def check_positive(option: str, value: int) -> None:
+    """Raise unless an option is a whole number of at least 1."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise InvalidOptionError(f"{option} must be an int of at least 1, got {value!r}")
 
@@ -97,7 +98,7 @@ class Scan:
         return self._task
 
     @checked_keywords()
-    def plan(self, max_piece_bytes: int = _PIECE_BYTES) -> ScanPlan:
+    def plan(self, max_piece_bytes: int = PIECE_BYTES) -> ScanPlan:
         """Choose what to read, based on names, partition values and statistics, not on data.
 
         Parameters
@@ -106,7 +107,7 @@ class Scan:
             A file with more wanted (compressed) bytes is split into several pieces, of at least one
             row group each.
         """
-        _check_positive("max_piece_bytes", max_piece_bytes)
+        check_positive("max_piece_bytes", max_piece_bytes)
         totals = _Totals()
         plans = [plan for plan in self._plan_files(totals) if plan.row_groups]
         pieces = tuple(make_pieces(plans, max_piece_bytes))
@@ -162,7 +163,7 @@ class Scan:
         use_threads : bool
             Read ahead, and decode on several threads.
         """
-        _check_positive("batch_size", batch_size)
+        check_positive("batch_size", batch_size)
         return self._batches(batch_size, use_threads, None)
 
     def _batches(
@@ -186,7 +187,7 @@ class Scan:
         """All rows that pass; at least as many as the limit."""
         return self._task.read(
             # Files are planned as they are reached: the first rows need not wait for the last file.
-            make_pieces(self._plan_files(), _PIECE_BYTES),
+            make_pieces(self._plan_files(), PIECE_BYTES),
             batch_size=batch_size,
             use_threads=use_threads,
             heads=self._files.heads,

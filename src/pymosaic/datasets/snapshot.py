@@ -148,6 +148,7 @@ def take_snapshot(storage: Directory, *, allow_missing: bool = False) -> Snapsho
             problem, first = error, None
             pause(attempt)
             continue
+        _check_not_paimon(storage, entries)
         snapshot = _combine(log, entries, first, unpublished)
         if not in_order and (first.entries or last.entries):
             doubtful = any(job_of(entry.path) not in log.state.jobs for entry in snapshot.files)
@@ -166,6 +167,14 @@ def take_snapshot(storage: Directory, *, allow_missing: bool = False) -> Snapsho
         f"{storage.name}: records changed during each of {ATTEMPTS} listings; try again later"
         + ("" if problem is None else f" ({problem})")
     )
+
+
+def _check_not_paimon(storage: Directory, entries: Iterable[Entry]) -> None:
+    """Refuse a Paimon table: its snapshots tell which files count, and files may be stale."""
+    if any(entry.path.startswith("schema/schema-") for entry in entries):
+        raise DatasetError(
+            f"{storage.name} is a Paimon table, not a directory of files: use pymosaic.paimon"
+        )
 
 
 def _is_of_no_interest(path: str) -> bool:

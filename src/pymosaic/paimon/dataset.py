@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -19,7 +19,15 @@ from pymosaic.paimon.scan import PaimonScan
 from pymosaic.paimon.table import PaimonTable, open_table
 from pymosaic.paimon.task import PaimonTask
 
-__all__ = ["PaimonDataset", "dataset"]
+__all__ = ["PaimonDataset", "TableState", "dataset"]
+
+
+class TableState(NamedTuple):
+    """A table as it is read: the schema, the snapshot (None: there was none), and the tag."""
+
+    schema_id: int
+    snapshot_id: int | None
+    tag: str | None
 
 
 class PaimonDataset(ArrowDataset):
@@ -35,6 +43,7 @@ class PaimonDataset(ArrowDataset):
         tag: str | None,
         timestamp: datetime | int | None,
         limits: Limits | None,
+        state: TableState | None = None,
     ) -> None:
         super().__init__()
         if limits is not None and not isinstance(limits, Limits):
@@ -42,16 +51,25 @@ class PaimonDataset(ArrowDataset):
         self._limits = Limits() if limits is None else limits
         self._table = table
         travels = any(item is not None for item in (snapshot, tag, timestamp))
-        found = table.snapshot(snapshot, tag, timestamp)
-        # A table that is read as it was has the columns that it had.
-        self._fields = table.fields(found.schema_id if travels and found is not None else None)
+        found = None
+        if state is None:
+            found = table.snapshot(snapshot, tag, timestamp)
+            # A table that is read as it was has the columns that it had.
+            schema_id = found.schema_id if travels and found is not None else None
+            self._fields = table.fields(schema_id)
+        else:
+            if state.snapshot_id is not None:
+                snapshot, tag = (None, state.tag) if state.tag else (state.snapshot_id, None)
+                found = table.snapshot(snapshot, tag)
+            self._fields = table.fields(state.schema_id)
         self.snapshot_id: int | None = None if found is None else found.id
-        self._travel: dict[str, str] = {}
-        if tag is not None:
-            self._travel = {"scan.tag-name": tag}
-        elif travels and found is not None:
-            self._travel = {"scan.snapshot-id": str(found.id)}
+        self._tag = tag
         self._rows: tuple[Rows, ...] = tuple(plan_rows(table, self._fields, found))
+
+    @property
+    def state(self) -> TableState:
+        """What is read, to read the same again."""
+        return TableState(self._fields.schema_id, self.snapshot_id, self._tag)
 
     @property
     def schema(self) -> pa.Schema:
@@ -75,6 +93,16 @@ class PaimonDataset(ArrowDataset):
     def partition_columns(self) -> tuple[str, ...]:
         """The partition keys of the table."""
         return self._fields.partition_keys
+
+    @property
+    def num_partitions(self) -> int:
+        """The number of partitions that have rows."""
+        return len({rows.partition for rows in self._rows})
+
+    @property
+    def conflicts(self) -> frozenset[str]:
+        """Columns of types that do not unite: a table has none."""
+        return frozenset()
 
     @property
     def filesystem(self) -> Any:
@@ -111,7 +139,6 @@ class PaimonDataset(ArrowDataset):
         task = PaimonTask(
             self._table,
             self._fields.schema_id,
-            self._travel,
             chosen,
             row_filter,
             filter_schema,

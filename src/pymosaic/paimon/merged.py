@@ -37,22 +37,20 @@ def deleted_rows(table: PaimonTable, deletions: Deletions, num_rows: int) -> npt
 
 
 def read_merged(
-    table: PaimonTable, travel: dict[str, str], rows: MergedRows, schema: pa.Schema
+    table: PaimonTable, schema_id: int, rows: MergedRows, schema: pa.Schema
 ) -> list[pa.RecordBatch]:
     """Read rows through PyPaimon.
 
     Parameters
     ----------
     table : PaimonTable
-    travel : dict
-        PyPaimon's options that choose the snapshot.
+    schema_id : int
+        The schema that the table is read by.
     rows : MergedRows
     schema : pyarrow.Schema
         Columns to read; without any, batches have only a number of rows.
     """
-    whole: Any = table.whole()
-    if travel:
-        whole = whole.copy(travel)
+    whole: Any = table.whole(table.schema_manager().get_schema(schema_id))
     names = schema.names or [whole.field_names[0]]
     builder = whole.new_read_builder().with_projection(names)
     try:

@@ -72,16 +72,19 @@ class RangeReader:
         self._kept: dict[tuple[int, int, int], _Kept] = {}
         self._left = 0
 
-    def spans(self) -> list[Span]:
-        """The spans to read, except those that statistics rule out."""
+    def spans(self, first: int = 0, last: int | None = None) -> list[Span]:
+        """The spans that begin at these rows, except those that statistics rule out."""
+        last = self._num_rows if last is None else last
         if self._leader is None:
-            spans = [Span(0, 0, self._num_rows)] if self._num_rows else []
+            spans = [Span(0, first, last)] if first < last else []
         else:
             bounds = self._files[self._leader].bounds.tolist()
             spans = [
                 Span(number, start, stop)
                 for number, (start, stop) in enumerate(pairwise(bounds))
-                if start < stop and not self._excludes(number, stop - start)
+                if first <= start < last
+                and start < stop
+                and not self._excludes(number, stop - start)
             ]
         self._left = len(spans)
         return spans

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import cast
 
 import pyarrow as pa
 
 from pymosaic.datasets.plan import Share
-from pymosaic.datasets.scan import Scan
+from pymosaic.datasets.scan import PIECE_BYTES, Scan, check_positive
 from pymosaic.kernels.arrow_export import MemoryBudget
 from pymosaic.keywords import checked_keywords
 from pymosaic.paimon.merged import deleted_rows
@@ -17,6 +18,8 @@ from pymosaic.paimon.row_ranges import MergedRows, RowRange, Rows
 from pymosaic.paimon.task import PaimonPiece, PaimonTask
 
 __all__ = ["PaimonPlan", "PaimonScan"]
+
+_WHOLE_RANGES = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +79,26 @@ class PaimonScan(Scan):
         return cast(PaimonTask, cast(object, self._task))
 
     @checked_keywords()
-    def plan(self) -> PaimonPlan:  # type: ignore[override]
-        """Choose what to read, by partitions and statistics of manifests; no file is opened."""
+    def plan(self, max_piece_bytes: int = PIECE_BYTES) -> PaimonPlan:  # type: ignore[override]
+        """Choose what to read, by partitions and statistics of manifests; no file is opened.
+
+        Parameters
+        ----------
+        max_piece_bytes : int
+            A row range whose files are larger is split into several pieces, by row groups.
+        """
+        check_positive("max_piece_bytes", max_piece_bytes)
         task = self.task()
         left = None if task.row_filter is not None else self._limit
         pieces = []
-        num_files = 0
+        num_files = num_ranges = 0
         for rows in self._rows:
             if left is not None and left <= 0:
                 break
             any_row, tested = task.residual(rows)
             if not any_row:
                 continue
+            num_ranges += 1
             if isinstance(rows, MergedRows):
                 num_files += len(rows.split.files)
                 pieces.append(PaimonPiece(rows, rows.num_rows, rows.size))
@@ -98,7 +109,7 @@ class PaimonScan(Scan):
                 needed |= {part.file for part in task.layout(rows, tested).parts}
             num_files += len(needed)
             size = sum(rows.files[number].size for number in needed)
-            pieces.append(PaimonPiece(rows, rows.num_rows, size))
+            pieces.extend(_parts(rows, size, max_piece_bytes))
             if left is not None and rows.deletions is None:
                 left -= rows.num_rows
         all_files = sum(
@@ -108,7 +119,7 @@ class PaimonScan(Scan):
         return PaimonPlan(
             tuple(pieces),
             Share(all_files, num_files),
-            Share(len(self._rows), len(pieces)),
+            Share(len(self._rows), num_ranges),
             Share(sum(rows.size for rows in self._rows), sum(piece.num_bytes for piece in pieces)),
         )
 
@@ -116,7 +127,10 @@ class PaimonScan(Scan):
         self, batch_size: int, use_threads: bool, budget: MemoryBudget | None
     ) -> Iterator[pa.RecordBatch]:
         return self.task().read(
-            self.plan().pieces, batch_size=batch_size, use_threads=use_threads, budget=budget
+            self.plan(_WHOLE_RANGES).pieces,
+            batch_size=batch_size,
+            use_threads=use_threads,
+            budget=budget,
         )
 
     def count_rows(self) -> int:
@@ -165,3 +179,11 @@ class PaimonScan(Scan):
         through = f", {merged} through PyPaimon" if merged else ""
         pieces = f"{len(plan.pieces)} pieces{through}"
         return self._described(plan, ("row_ranges", "files", "bytes"), pieces)
+
+
+def _parts(rows: RowRange, size: int, max_bytes: int) -> Iterator[PaimonPiece]:
+    """A row range in pieces of about equal size."""
+    count = max(1, min(-(-size // max_bytes), rows.num_rows))
+    bounds = [number * rows.num_rows // count for number in range(count + 1)]
+    for start, stop in pairwise(bounds):
+        yield PaimonPiece(rows, stop - start, size // count, start, stop)

@@ -252,6 +252,21 @@ class PaimonTable:
             return found
         return manager.get_latest_snapshot()
 
+    def snapshots(self) -> list[Any]:
+        """All snapshots that are kept, the oldest first."""
+        manager = self.lean(self.fields()).snapshot_manager()
+        newest, oldest = manager.get_latest_snapshot(), manager.try_get_earliest_snapshot()
+        if newest is None or oldest is None:
+            return []
+        found = (manager.get_snapshot_by_id(number) for number in range(oldest.id, newest.id + 1))
+        return [snapshot for snapshot in found if snapshot is not None]
+
+    def tags(self) -> dict[str, int]:
+        """The snapshot of each tag."""
+        manager = self.lean(self.fields()).tag_manager()
+        found = {str(name): manager.get(str(name)) for name in manager.list_tags()}
+        return {name: tag.trim_to_snapshot().id for name, tag in found.items() if tag is not None}
+
     def _known_tags(self, lean: Any) -> str:
         names = sorted(str(item) for item in lean.tag_manager().list_tags())
         return f"; it has {', '.join(names[:10])}" if names else ""

@@ -42,11 +42,15 @@ class PaimonPiece:
         Number of rows, before filtering.
     num_bytes : int
         About how many bytes are read, at most.
+    start, stop : int, int or None
+        Of a row range, only the row groups that begin at these rows.
     """
 
     rows: Rows
     num_rows: int
     num_bytes: int
+    start: int = 0
+    stop: int | None = None
 
 
 @dataclass(frozen=True)
@@ -58,8 +62,6 @@ class PaimonTask:
     table : PaimonTable
     schema_id : int
         The schema that the table is read by.
-    travel : dict
-        PyPaimon's options that choose the snapshot.
     schema : pyarrow.Schema
         Columns of the result, in order.
     row_filter : Filter or None
@@ -71,7 +73,6 @@ class PaimonTask:
 
     table: PaimonTable
     schema_id: int
-    travel: dict[str, str]
     schema: pa.Schema
     row_filter: Filter | None
     filter_schema: pa.Schema
@@ -210,7 +211,7 @@ class _Reading:
                 continue
             reader = self._opened(piece.rows, tested)
             self._open.append(reader)
-            spans = reader.spans()
+            spans = reader.spans(piece.start, piece.stop)
             if not spans:
                 reader.close()
             for span in spans:
@@ -259,12 +260,12 @@ class _Reading:
         """Rows that PyPaimon reads, filtered here."""
         task = self._task
         if task.row_filter is None:
-            return read_merged(task.table, task.travel, rows, task.schema)
+            return read_merged(task.table, task.schema_id, rows, task.schema)
         known = set(task.schema.names)
         extra = [field for field in task.filter_schema if field.name not in known]
         schema = pa.schema([*task.schema, *extra])
         result = []
-        for batch in read_merged(task.table, task.travel, rows, schema):
+        for batch in read_merged(task.table, task.schema_id, rows, schema):
             mask = task.row_filter.mask(batch)
             if mask.true_count:
                 result.append(batch.filter(mask).select(range(len(task.schema))))

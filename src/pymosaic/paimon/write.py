@@ -20,7 +20,7 @@ from pymosaic.paimon.storage import writing_table
 from pymosaic.paimon.table import PaimonTable, open_table
 from pymosaic.suggestions import did_you_mean, quote
 
-__all__ = ["WrittenTable", "stored_schema", "write"]
+__all__ = ["TableWrite", "WrittenTable", "create_table", "stored_schema", "write"]
 
 _DEFAULTS = {"file.format": "mosaic", "bucket": "-1"}
 # So that columns can be added without rewriting; tables with a primary key merge rows instead.
@@ -117,47 +117,98 @@ def write(
             raise DatasetError(
                 f"{opened.path} is not a Paimon table; pass create=True to make it one"
             )
-        _create(opened, rows.schema, *described)
+        create_table(opened, rows.schema, *described)
     elif any(described) and not create:
         raise InvalidOptionError("partition_by, primary_key and table_options need create=True")
-    schema = opened.fields().arrow
-    _check_columns(rows.schema, schema, opened.path)
-    dynamic = {"dynamic-partition-overwrite": "false"} if mode == "overwrite" else None
-    whole = writing_table(opened, dynamic)
-    builder = whole.new_batch_write_builder()
-    if mode == "overwrite":
-        keys = opened.fields().partition_keys
+    job = TableWrite(opened, rows.schema, mode == "overwrite", partition)
+    messages = job.write(batches_of(rows))
+    return job.commit(messages)
+
+
+class TableWrite:
+    """One write: rows become files, here or in tasks elsewhere, and all files one snapshot.
+
+    Picklable, for tasks.
+
+    Parameters
+    ----------
+    table : PaimonTable
+    schema : pyarrow.Schema
+        Columns of the rows.
+    overwrite : bool
+        Whether rows that are there are replaced.
+    partition : mapping, optional
+        Which partition is replaced; all, unless given.
+    dynamic : bool
+        Whether those partitions are replaced that rows are written to.
+    """
+
+    def __init__(
+        self,
+        table: PaimonTable,
+        schema: pa.Schema,
+        overwrite: bool = False,
+        partition: Mapping[str, Any] | None = None,
+        dynamic: bool = False,
+    ) -> None:
+        fields = table.fields()
+        _check_columns(schema, fields.arrow, table.path)
         for key in partition or ():
-            if key not in keys:
+            if key not in fields.partition_keys:
                 raise InvalidOptionError(f"partition: {quote(key)} is not a partition key")
-        builder.overwrite(dict(partition or {}))
-    writer = builder.new_write()
-    num_rows = 0
-    try:
-        with told(opened.path):
-            for batch in batches_of(rows):
-                for start in range(0, batch.num_rows, _BATCH_ROWS):
-                    part = _fitted(batch.slice(start, _BATCH_ROWS), schema, opened.path)
-                    num_rows += part.num_rows
-                    writer.write_arrow_batch(part)
-            messages = writer.prepare_commit()
-    except BaseException:
-        writer.abort()
-        raise
-    finally:
-        writer.close()
-    snapshot_id = commit_messages(builder, messages, opened.path)
-    files = [file for message in messages for file in message.new_files]
-    if snapshot_id is None:
-        newest = opened.snapshot()
-        snapshot_id = None if newest is None else newest.id
-    return WrittenTable(
-        opened.path,
-        snapshot_id,
-        num_rows,
-        len(files),
-        sum(file.file_size for file in files),
-    )
+        self._table = table
+        self._overwritten = dict(partition or {}) if overwrite else None
+        self._dynamic = dynamic
+
+    def _builder(self) -> Any:
+        options = None
+        if self._overwritten is not None:
+            options = {"dynamic-partition-overwrite": str(self._dynamic).lower()}
+        builder = writing_table(self._table, options).new_batch_write_builder()
+        if self._overwritten is not None:
+            builder.overwrite(dict(self._overwritten))
+        return builder
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> list[Any]:
+        """Write files; the result goes to :meth:`commit`."""
+        path, schema = self._table.path, self._table.fields().arrow
+        writer = self._builder().new_write()
+        try:
+            with told(path):
+                for batch in batches:
+                    for start in range(0, batch.num_rows, _BATCH_ROWS):
+                        writer.write_arrow_batch(
+                            _fitted(batch.slice(start, _BATCH_ROWS), schema, path)
+                        )
+                return list(writer.prepare_commit())
+        except BaseException:
+            writer.abort()
+            raise
+        finally:
+            writer.close()
+
+    def commit(self, messages: list[Any]) -> WrittenTable:
+        """Make one snapshot of all files."""
+        snapshot_id = commit_messages(self._builder(), messages, self._table.path)
+        if snapshot_id is None:
+            newest = self._table.snapshot()
+            snapshot_id = None if newest is None else newest.id
+        files = [file for message in messages for file in message.new_files]
+        return WrittenTable(
+            self._table.path,
+            snapshot_id,
+            sum(file.row_count for file in files),
+            len(files),
+            sum(file.file_size for file in files),
+        )
+
+    def abort(self, messages: list[Any]) -> None:
+        """Delete files that are in no snapshot."""
+        commit = self._builder().new_commit()
+        try:
+            commit.abort(messages)
+        finally:
+            commit.close()
 
 
 def stored_schema(schema: pa.Schema) -> pa.Schema:
@@ -166,13 +217,14 @@ def stored_schema(schema: pa.Schema) -> pa.Schema:
     return Selection(catalog, catalog.original_order()).import_schema()
 
 
-def _create(
+def create_table(
     table: PaimonTable,
     schema: pa.Schema,
     partition_by: tuple[str, ...],
     primary_key: tuple[str, ...],
     table_options: Mapping[str, str] | None,
 ) -> None:
+    """Make a table of Mosaic files, to which columns can be added."""
     from pypaimon import Schema
 
     for name in (*partition_by, *primary_key):

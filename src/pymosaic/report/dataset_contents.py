@@ -19,9 +19,21 @@ _MAX_FILES = 10_000
 _MAX_NAMES = 2_000_000
 
 
+def _sources(base: str) -> list[str]:
+    """The directory; of a Paimon table, the Mosaic files of its newest snapshot."""
+    if not os.path.isdir(os.path.join(base, "schema")):
+        return [base]
+    from pymosaic.paimon.dataset import dataset
+    from pymosaic.paimon.detection import holds_table
+
+    if not holds_table(base):
+        return [base]
+    return [path for path in dataset(base).files if path.endswith(".mosaic")] or [base]
+
+
 def collect_dataset(base: str, title: str | None) -> dict[str, Any]:
     """The document of a dataset's page."""
-    found = discover([base], None, False, allow_missing=True)
+    found = discover(_sources(base), None, False, allow_missing=True)
     if not found.files and not found.missing:
         raise DatasetError(f"{found.base} has no Mosaic files")
     if len(found.files) > _MAX_FILES:

@@ -74,6 +74,12 @@ def _partition_types(text: str) -> str:
     return text.lower()
 
 
+def _table_format(text: str) -> str:
+    if text.lower() not in ("paimon", "files"):
+        raise ValueError(text)
+    return text.lower()
+
+
 def _max_records(text: str) -> int | None:
     return int(text) if int(text) > 0 else None
 
@@ -108,6 +114,8 @@ _FILTERS = TextForm('JSON, such as [["age", ">", 50]]', "JSON", json.loads)
 _OVERWRITE_MODE = TextForm("static or dynamic", "NAME", _overwrite_mode)
 _PARTITIONING = TextForm("hive or none", "NAME", _partitioning)
 _PARTITION_TYPES = TextForm("inferred or recorded", "NAME", _partition_types)
+_TABLE_FORMAT = TextForm("paimon or files", "NAME", _table_format)
+_NUMBER = TextForm("a whole number", "N", int)
 # Options as users spell them: the name in Python, and how the text is read.
 _READ: dict[str, tuple[str, TextForm]] = {
     "path": ("path", TEXT),
@@ -134,6 +142,10 @@ _READ: dict[str, tuple[str, TextForm]] = {
     "startingVersion": ("starting_version", _STARTING_VERSION),
     "ignoreChanges": ("ignore_changes", BOOLEAN),
     "skipChangeCommits": ("skip_change_commits", BOOLEAN),
+    "table": ("table_format", _TABLE_FORMAT),
+    "snapshot": ("snapshot", _NUMBER),
+    "tag": ("tag", TEXT),
+    "timestamp": ("timestamp", TEXT),
 }
 # Spark adds it to paths of tables; and what Spark itself needs to run a stream.
 _OF_SPARK = ("__globpaths__", "checkpointlocation")
@@ -216,6 +228,14 @@ class SourceOptions:
         Whether partition columns have the types that Spark infers, or those they were written with.
     trust_statistics : bool
         Rely on statistics that no checksum covers.
+    table_format : {"paimon", "files"}, optional
+        Whether the path is a Paimon table; found out, unless given.
+    snapshot : int, optional
+        The snapshot of a Paimon table to read; the newest, unless given.
+    tag : str, optional
+        The tag whose snapshot is read.
+    timestamp : str, optional
+        The moment whose snapshot is read, or milliseconds since 1970.
     infer_partition_types : bool
         Whether Spark infers types; otherwise values are text.
     timestamp_type : str
@@ -280,6 +300,10 @@ class SourceOptions:
     time_zone: str = "UTC"
     partition_types: str = "inferred"
     trust_statistics: bool = False
+    table_format: str | None = None
+    snapshot: int | None = None
+    tag: str | None = None
+    timestamp: str | None = None
     infer_partition_types: bool = True
     timestamp_type: str = "TIMESTAMP_LTZ"
     max_files_per_trigger: int | None = None

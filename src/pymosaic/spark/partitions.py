@@ -14,10 +14,11 @@ import pyarrow as pa
 from pymosaic.datasets.commit import WriteJob
 from pymosaic.datasets.replacement import ReplacedPartitions, partition_of
 from pymosaic.datasets.snapshot import Snapshot
-from pymosaic.errors import InvalidOptionError
+from pymosaic.errors import InvalidOptionError, UnsupportedFeatureError
 from pymosaic.io import open_directory
 from pymosaic.spark.names import match_names
 from pymosaic.spark.options import SourceOptions
+from pymosaic.spark.paimon_tables import is_paimon
 from pymosaic.spark.predicates import literal_value
 from pymosaic.spark.storage import locate
 from pymosaic.spark.types import arrow_schema
@@ -41,6 +42,10 @@ def remove_partitions(
     options: SourceOptions, condition: Sequence[Mapping[str, Any]], schema: StructType
 ) -> None:
     """Remove the partitions that a condition selects, in one commit and without reading a row."""
+    if is_paimon(options):
+        raise UnsupportedFeatureError(
+            "rows of a Paimon table are deleted with PyPaimon, or replaced by mode overwrite"
+        )
     [base], filesystem = locate([options.target], options.storage)
     storage = open_directory(base, filesystem)
     selected = partitions_that(condition, schema, options.case_sensitive)

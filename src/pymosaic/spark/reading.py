@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from pymosaic.datasets.plan import Piece, ScanPlan
+from pymosaic.datasets.plan import Piece
 from pymosaic.datasets.scan_task import ScanTask
-from pymosaic.errors import DatasetError
+from pymosaic.errors import DatasetError, UnsupportedFeatureError
 from pymosaic.file.verify.file import verify
 from pymosaic.spark.file_metadata import METADATA, FileFacts, read_with_metadata
 from pymosaic.spark.names import match_names
 from pymosaic.spark.options import SourceOptions
+from pymosaic.spark.paimon_tables import PaimonRelation
 from pymosaic.spark.predicates import decode_filters, narrowed, renamed, translate
-from pymosaic.spark.relations import Relation, open_relation
+from pymosaic.spark.relations import open_relation
 from pymosaic.spark.types import arrow_schema, spark_type
 
 if TYPE_CHECKING:
@@ -175,22 +176,6 @@ def _check_readable(name: str, own: pa.DataType, wanted: pa.DataType) -> None:
         )
 
 
-def _report(
-    dataset: Dataset, plan: ScanPlan, pieces: Sequence[Piece], limit: int | None
-) -> dict[str, Any]:
-    """Of rows, files, row groups, bytes and partitions: what is read, and what is there."""
-    row_groups = sum(len(piece.row_groups) for piece in pieces)
-    return {
-        "rows": sum(piece.num_rows for piece in pieces),
-        "files": (len({piece.path for piece in pieces}), plan.files.total),
-        "rowGroups": (row_groups, max(row_groups, plan.row_groups.total)),
-        "bytes": (sum(piece.num_bytes for piece in pieces), plan.bytes.total),
-        "partitions": (len({piece.partition for piece in pieces}), dataset.num_partitions),
-        "keys": dataset.partition_columns,
-        "limit": limit,
-    }
-
-
 def _declared(
     dataset: Dataset, names: Sequence[str | None], target: pa.Schema
 ) -> dict[str, pa.DataType]:
@@ -264,7 +249,7 @@ class MosaicReader(DataSourceReader):
         if dataset is not None:
             self._plan(relation, dataset, schema)
 
-    def _plan(self, relation: Relation, dataset: Dataset, schema: StructType) -> None:
+    def _plan(self, relation: Any, dataset: Any, schema: StructType) -> None:
         options = relation.options
         matches = match_names(
             schema.names,
@@ -276,6 +261,8 @@ class MosaicReader(DataSourceReader):
         if METADATA in schema.names and METADATA not in dataset.schema.names:
             place = schema.names.index(METADATA)
             matches[place], metadata = METADATA, self.batches.target.field(place).type
+            if isinstance(relation, PaimonRelation):
+                raise UnsupportedFeatureError(f"{METADATA} of a Paimon table is not supported")
         declared = _declared(dataset, matches, self.batches.target)
         if declared:
             dataset = relation.open(declared=declared)
@@ -300,10 +287,11 @@ class MosaicReader(DataSourceReader):
         if options.ignore_corrupt_files:
             # Any file may turn out to have no rows, and is one piece, since it is verified whole.
             planned, piece_bytes = None, _WHOLE_FILES
+        is_table = isinstance(relation, PaimonRelation)
         scan = dataset.scan(columns=names, filters=filters or None, limit=planned)
         plan = scan.plan(piece_bytes)
         pieces = () if filters == [] else plan.pieces
-        self._report |= _report(dataset, plan, pieces, limit)
+        self._report |= relation.report(dataset, plan, pieces, limit)
         self._report["filters"] = str(scan.task().row_filter or "") if pieces else "nothing"
         facts = None
         if metadata is not None:
@@ -316,8 +304,9 @@ class MosaicReader(DataSourceReader):
             task=scan.task(),
             limit=limit,
             names=tuple(matches),
-            sound_only=options.ignore_corrupt_files,
-            skip_missing=options.ignore_missing_files,
+            # Files of a Paimon table are all there, or it is not whole.
+            sound_only=options.ignore_corrupt_files and not is_table,
+            skip_missing=options.ignore_missing_files and not is_table,
             metadata=metadata,
         )
 
@@ -341,14 +330,14 @@ class MosaicReader(DataSourceReader):
 
 
 def _split(
-    pieces: Iterable[Piece], options: SourceOptions, facts: Mapping[str, FileFacts] | None = None
+    pieces: Iterable[Any], options: SourceOptions, facts: Mapping[str, FileFacts] | None = None
 ) -> list[Split]:
     """Group pieces, in order, into tasks of about equal cost."""
     costs = [(piece, piece.num_bytes + _OPEN_COST) for piece in pieces]
     total = sum(cost for _, cost in costs)
     parallelism = min(options.pushed.get("parallelism", _DEFAULT_PARALLELISM), len(costs))
     count = max(parallelism, -(-total // options.max_partition_bytes))
-    groups: dict[int, list[Piece]] = {}
+    groups: dict[int, list[Any]] = {}
     before = 0
     for piece, cost in costs:
         # A piece belongs to the task whose share contains its middle.
@@ -356,7 +345,7 @@ def _split(
         before += cost
     splits = []
     for group in groups.values():
-        joined = tuple(_joined(group))
+        joined = tuple(_joined(group)) if isinstance(group[0], Piece) else tuple(group)
         wanted = facts and {piece.path: facts[piece.path] for piece in joined}
         splits.append(Split(joined, wanted))
     return splits

@@ -21,11 +21,13 @@ import pyarrow as pa
 
 from pymosaic.datasets.discovery import DataFile
 from pymosaic.datasets.partitioning import Partition
-from pymosaic.errors import DatasetError
+from pymosaic.datasets.plan import Piece, ScanPlan
+from pymosaic.errors import DatasetError, UnsupportedFeatureError
 from pymosaic.file.reader import MosaicFile
 from pymosaic.spark.file_metadata import file_uri
 from pymosaic.spark.listing import FileListing, list_files
 from pymosaic.spark.options import SourceOptions
+from pymosaic.spark.paimon_tables import is_paimon, open_paimon, table_exists
 from pymosaic.spark.partition_inference import infer_type, recorded_type, spark_text, typed_value
 from pymosaic.spark.states import States
 from pymosaic.spark.storage import locate
@@ -165,16 +167,33 @@ class Relation:
             )
         return dataset
 
+    def report(
+        self, dataset: Dataset, plan: ScanPlan, pieces: Sequence[Piece], limit: int | None
+    ) -> dict[str, Any]:
+        """Of rows, files, row groups, bytes and partitions: what is read, and what is there."""
+        row_groups = sum(len(piece.row_groups) for piece in pieces)
+        return {
+            "rows": sum(piece.num_rows for piece in pieces),
+            "files": (len({piece.path for piece in pieces}), plan.files.total),
+            "rowGroups": (row_groups, max(row_groups, plan.row_groups.total)),
+            "bytes": (sum(piece.num_bytes for piece in pieces), plan.bytes.total),
+            "partitions": (len({piece.partition for piece in pieces}), dataset.num_partitions),
+            "keys": dataset.partition_columns,
+            "limit": limit,
+        }
 
-def open_relation(options: SourceOptions) -> tuple[Relation, Dataset | None]:
+
+def open_relation(options: SourceOptions) -> tuple[Any, Any]:
     """What the options name, in the state that they fix, or else as it is now.
 
     Returns
     -------
-    Relation
-    Dataset or None
+    Relation or PaimonRelation
+    Dataset, PaimonDataset or None
         None if there are no files.
     """
+    if is_paimon(options):
+        return open_paimon(options)
     for attempt in range(_ATTEMPTS):
         relation = _listed(options) if options.state is None else Relation(options, options.state)
         try:
@@ -200,6 +219,8 @@ def state_of(options: SourceOptions) -> str | None:
     """The files that are there now; None if there is no such path, or none is given."""
     if not (options.path or options.paths):
         return None
+    if is_paimon(options):
+        return open_paimon(options)[0].state if has_files(options) else None
     try:
         return states.put(list_files(options))
     except FileNotFoundError:
@@ -208,24 +229,32 @@ def state_of(options: SourceOptions) -> str | None:
 
 def has_files(options: SourceOptions) -> bool:
     """Whether there is anything to read."""
-    return bool(_files(options))
+    return table_exists(options) if is_paimon(options) else bool(_files(options))
 
 
 def file_uris(options: SourceOptions) -> list[str]:
     """The files, as Spark shows them."""
-    return [file_uri(file.path, options.locations[0]) for file in _files(options)]
+    if is_paimon(options):
+        paths = open_paimon(options)[1].files
+    else:
+        paths = tuple(file.path for file in _files(options))
+    return [file_uri(path, options.locations[0]) for path in paths]
 
 
 def partition_columns(options: SourceOptions) -> tuple[str, ...]:
     """The columns that directories make, as the options say, or else as the files tell."""
     if options.partition_by is not None:
         return options.partition_by
+    if is_paimon(options):
+        return open_paimon(options)[1].partition_columns if has_files(options) else ()
     first = next(iter(_files(options)), None)
     return () if first is None else tuple(key for key, _ in first.partition)
 
 
 def partition_values(options: SourceOptions) -> list[tuple[str | None, ...]]:
     """The values, as text, of all partitions that have files."""
+    if is_paimon(options):
+        raise UnsupportedFeatureError("partitions of a Paimon table are not listed")
     return sorted(
         {tuple(text for _, text in file.partition) for file in _files(options)},
         key=lambda value: tuple((text is not None, text or "") for text in value),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from pymosaic.spark.listing import FileListing
+    from pymosaic.spark.paimon_tables import PaimonWriter
     from pymosaic.spark.reading import MosaicReader
     from pymosaic.spark.writing import DatasetWriter
 
@@ -84,8 +85,11 @@ class MosaicDataSource(DataSource):
             states.put(self._listing)
         return MosaicReader(self._parsed, schema)
 
-    def writer(self, schema: StructType, overwrite: bool) -> DatasetWriter:
+    def writer(self, schema: StructType, overwrite: bool) -> DatasetWriter | PaimonWriter:
         """Start a write."""
+        from pymosaic.spark.paimon_tables import PaimonWriter, is_paimon
         from pymosaic.spark.writing import DatasetWriter
 
+        if is_paimon(self._parsed):
+            return PaimonWriter(self._parsed, schema, overwrite)
         return DatasetWriter(self._parsed, schema, overwrite)

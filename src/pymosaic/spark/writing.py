@@ -26,6 +26,7 @@ from pymosaic.file.reader import MosaicFile
 from pymosaic.io import Directory, open_directory
 from pymosaic.spark.names import check_distinct, match_names
 from pymosaic.spark.options import SourceOptions
+from pymosaic.spark.paimon_tables import PaimonWriter
 from pymosaic.spark.partitions import partitions_that
 from pymosaic.spark.storage import locate
 from pymosaic.spark.types import arrow_schema, check_storable, conform
@@ -56,7 +57,7 @@ class WrittenFiles(WriterCommitMessage):
 class TaskWriter:
     """What a task runs: it writes its rows and answers with its message, in a column of a name."""
 
-    writer: DatasetWriter
+    writer: DatasetWriter | PaimonWriter
     column: str
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -32,11 +32,20 @@ _FIELDS = (
 
 @inspecting
 def command(output: Output, files: Files) -> None:
-    """Show the structure of a file: rows, row groups, sizes. Reads only the end of the file."""
-    from pymosaic.cli.inputs import mosaic_files, split_lance
+    """Show the structure of a file: rows, row groups, sizes. Reads only the end of the file.
+
+    Of a Paimon table: the ranges of rows of its newest snapshot, and their column files.
+    """
+    from pymosaic.cli.inputs import mosaic_files, paimon_table, split_lance
     from pymosaic.cli.text import count
     from pymosaic.sizes import format_size
 
+    table = paimon_table(files)
+    if table is not None:
+        from pymosaic.cli.paimon_documents import paimon_meta
+
+        output.document(paimon_meta(table))
+        return
     lance, files = split_lance(files)
     for path in lance:
         from pymosaic.cli.lance_documents import lance_meta

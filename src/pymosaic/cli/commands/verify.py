@@ -44,7 +44,7 @@ def command(
 
     Exit code 0: no findings; 1: errors or warnings. The files are never changed.
     """
-    from pymosaic.cli.inputs import mosaic_files
+    from pymosaic.cli.inputs import mosaic_files, paimon_table
     from pymosaic.cli.progress import progress_bar
     from pymosaic.datasets.verification import missing_file
     from pymosaic.file.verify.file import verify
@@ -77,6 +77,18 @@ def command(
             verdict=None if ok and quick else ok,
         )
         output.document(document)
+    table = paimon_table(files)
+    if table is not None and not (quick or missing or damaged):
+        from pymosaic.cli.paimon_documents import read_findings
+
+        findings = read_findings(table)
+        damaged += bool(findings)
+        facts = {"file": table, "ok": not findings, "data_read": True}
+        title = f"{table}: {_verdict(not findings, quick)}, read as a Paimon table"
+        rows = _rows(findings)
+        output.document(
+            Document(title, facts, "findings", _FIELDS, rows, empty="", verdict=not findings)
+        )
     if len(sources) + len(missing) > 1:
         output.total(*_total(len(sources), damaged, len(missing), quick))
     return 1 if damaged or missing else 0
