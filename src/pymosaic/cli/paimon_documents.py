@@ -58,27 +58,30 @@ def _files(table: PaimonDataset) -> Iterator[dict[str, Any]]:
     from pymosaic.paimon.row_ranges import MergedRows
 
     for rows in table._rows:
+        shared: dict[str, Any] = {
+            "num_rows": rows.num_rows,
+            "first_row": None,
+            "deleted_rows": None,
+        }
         if isinstance(rows, MergedRows):
-            files = [(item.file_path, item.file_size, None, None) for item in rows.split.files]
-            first, deleted = None, None
-        else:
-            files = [(item.path, item.size, item.columns, item.schema_id) for item in rows.files]
-            first = rows.first_row_id
-            deleted = 0 if rows.deletions is None else rows.deletions.count
-        for path, size, columns, schema_id in files:
-            if columns is not None:
-                num_columns: int | None = len(columns)
-            else:
-                num_columns = None if schema_id is None else len(table._table.fields(schema_id).ids)
-            yield {
-                "first_row": first,
-                "num_rows": rows.num_rows,
-                "path": path.removeprefix(f"{table.base}/"),
-                "format": path.rsplit(".", 1)[-1],
-                "file_bytes": size,
-                "num_columns": num_columns,
-                "deleted_rows": deleted,
-            }
+            for item in rows.split.files:
+                yield shared | _file(table, item.file_path, item.file_size, None)
+            continue
+        shared["first_row"] = rows.first_row_id
+        shared["deleted_rows"] = 0 if rows.deletions is None else rows.deletions.count
+        for file in rows.files:
+            columns = file.columns
+            known = table._table.fields(file.schema_id).ids if columns is None else columns
+            yield shared | _file(table, file.path, file.size, len(known))
+
+
+def _file(table: PaimonDataset, path: str, size: int, num_columns: int | None) -> dict[str, Any]:
+    return {
+        "path": path.removeprefix(f"{table.base}/"),
+        "format": path.rsplit(".", 1)[-1],
+        "file_bytes": size,
+        "num_columns": num_columns,
+    }
 
 
 def read_findings(path: str) -> list[Finding]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import cast
+from typing import Any, NoReturn, cast
 
 import pyarrow as pa
 
 from pymosaic.datasets.plan import Share
 from pymosaic.datasets.scan import PIECE_BYTES, Scan, check_positive
+from pymosaic.errors import UnsupportedFeatureError
 from pymosaic.kernels.arrow_export import MemoryBudget
 from pymosaic.keywords import checked_keywords
 from pymosaic.paimon.merged import deleted_rows
@@ -164,6 +165,12 @@ class PaimonScan(Scan):
         if rows.deletions.count is not None:
             return rows.deletions.count
         return len(deleted_rows(self.task().table, rows.deletions, rows.num_rows))
+
+    def to_numpy(self, *arguments: Any, **options: Any) -> NoReturn:
+        """Not supported: the columns of a row range are in several files."""
+        raise UnsupportedFeatureError(
+            "to_numpy is not supported for Paimon tables: use to_table, to_batches or to_pandas"
+        )
 
     def summary(self) -> None:
         """None: statistics of manifests are not gathered for whole tables."""

@@ -14,7 +14,6 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from pymosaic.errors import DatasetExistsError, InvalidOptionError, UnsupportedFeatureError
-from pymosaic.paimon.detection import holds_table
 from pymosaic.spark.moments import parse_moment
 from pymosaic.spark.names import check_distinct
 from pymosaic.spark.options import SourceOptions
@@ -59,6 +58,9 @@ def _holds_table(location: str, storage: tuple[tuple[str, str], ...]) -> bool:
         return True  # PyPaimon's names of options
     if "*" in location:
         return False
+    # It imports more than tasks need.
+    from pymosaic.paimon.detection import holds_table
+
     [base], filesystem = locate([location], dict(storage))
     return holds_table(base, filesystem)
 
