@@ -33,6 +33,7 @@ from benchmarks.report import (
 )
 from benchmarks.row_groups import row_group_tables, run_row_groups
 from benchmarks.studies import save_samples
+from benchmarks.training import run_training, training_tables
 from benchmarks.workspace import Workspace
 
 __all__ = ["main"]
@@ -45,6 +46,7 @@ _STUDIES: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., 
     "buckets": (run_buckets, bucket_tables, draw_buckets),
     "row-groups": (run_row_groups, row_group_tables, draw_row_groups),
     "compaction": (run_compaction, compaction_tables, None),
+    "training": (run_training, training_tables, None),
 }
 
 

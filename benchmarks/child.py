@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ __all__ = [
     "split_memory",
     "stream_memory",
     "system_reads",
+    "training_memory",
     "write_memory",
     "write_seconds",
 ]
@@ -71,6 +73,11 @@ def split_memory(arrow_file: Path, path: Path, level: int, row_group_bytes: int)
 def stream_memory(path: Path) -> int:
     """Peak memory growth in bytes while pymosaic reads a file batch by batch."""
     return _ask("stream", "pymosaic", str(path))[0]
+
+
+def training_memory(directory: Path, ways: Sequence[str]) -> list[int]:
+    """Peak memory growth in bytes on ways of :mod:`benchmarks.training`."""
+    return _ask("training", json.dumps(ways), str(directory))
 
 
 def write_seconds(peer: str, arrow_file: Path, path: Path, level: int) -> float:
@@ -155,8 +162,12 @@ def _counters() -> tuple[int, int]:
 
 
 def _main(mode: str, name: str, *arguments: str) -> list[int]:
-    peer = load_peer(name)
     path = Path(arguments[0])
+    if mode == "training":
+        from benchmarks.training import WAYS
+
+        return [_memory_of(partial(WAYS[way][1], path)) for way in json.loads(name)]
+    peer = load_peer(name)
     if mode == "reads":
         return _reads_of(peer, path, arguments[1:])
     if mode == "read":

@@ -41,6 +41,8 @@ class Profile:
         Kind, columns and rows of its tables.
     compaction_shape : tuple of int
         Number of files that the compaction study merges, and columns and rows of each.
+    training_shapes : tuple of (int, int)
+        Columns and rows of the tables of the training study.
     max_rounds : int
         Samples per measurement, as far as the time allows.
     seconds : float
@@ -65,6 +67,7 @@ class Profile:
     row_group_sizes: tuple[int, ...]
     row_group_shapes: tuple[tuple[str, int, int], ...]
     compaction_shape: tuple[int, int, int]
+    training_shapes: tuple[tuple[int, int], ...]
     max_rounds: int
     seconds: float
     write_limit: float
@@ -97,6 +100,7 @@ FULL = Profile(
         ("sparse", 10_000, 20_000),
     ),
     compaction_shape=(20, 10_000, 500),
+    training_shapes=((1_000, 2_000), (10_000, 2_000)),
     max_rounds=15,
     seconds=2.0,
     write_limit=40.0,
@@ -122,6 +126,7 @@ QUICK = Profile(
         ("sparse", 10_000, 5_000),
     ),
     compaction_shape=(5, 10_000, 500),
+    training_shapes=((1_000, 2_000), (10_000, 2_000)),
     max_rounds=7,
     seconds=1.0,
     write_limit=20.0,
@@ -143,6 +148,7 @@ SMOKE = Profile(
     row_group_sizes=(4 << 10, _MIB),
     row_group_shapes=(("strings", 60, 100),),
     compaction_shape=(3, 60, 20),
+    training_shapes=((60, 600),),
     max_rounds=1,
     seconds=0.0,
     write_limit=40.0,

@@ -12,6 +12,7 @@ from benchmarks.__main__ import main
 from benchmarks.cases import CASES, FLOORS
 from benchmarks.peers import PEERS
 from benchmarks.report import Report
+from benchmarks.training import WAYS
 
 # One run of the suite serves all tests.
 pytestmark = pytest.mark.xdist_group("benchmarks")
@@ -139,6 +140,14 @@ def test_the_row_group_study(tmp_path: Path) -> None:
     assert all(item["scan_seconds"] > 0 for item in samples)
     assert ElementTree.parse(tmp_path / "row-groups.svg").getroot().tag.endswith("svg")
     assert not (tmp_path / "results.json").exists()
+
+
+def test_the_training_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--profile", "smoke", "--output", str(tmp_path), "--cases", "training"])
+    samples = json.loads((tmp_path / "training.json").read_text())["samples"]
+    assert [item["way"] for item in samples] == list(WAYS)
+    assert all(item["seconds"] > 0 for item in samples)
+    assert "rows per second" in capsys.readouterr().out
 
 
 def test_the_compaction_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
