@@ -74,7 +74,11 @@ $(spark_env)/tools: pyproject.toml | $(installed)
 
 .PHONY: bench
 bench: $(installed) ## Compare with other formats (BENCH_ARGS="--quick" or "--help" for more)
-	$(bin)/python -m benchmarks $(BENCH_ARGS)
+	$(if $(findstring --cases paimon,$(BENCH_ARGS)),@$(MAKE) --no-print-directory bench-paimon,$(bin)/python -m benchmarks $(BENCH_ARGS))
+
+.PHONY: bench-paimon
+bench-paimon: $(paimon_installed) ## Compare Paimon tables with PyPaimon (BENCH_ARGS="--grown-rows 1000000")
+	$(paimon)/python -m benchmarks.paimon $(BENCH_ARGS)
 
 .PHONY: bench-spark
 bench-spark: $(installed) ## Compare Spark on Mosaic with Spark on Parquet
