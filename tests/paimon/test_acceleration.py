@@ -42,9 +42,7 @@ EVERY_TYPE = pa.table(
 
 
 @pytest.fixture(params=["paimon-mosaic", "pymosaic"])
-def library(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[ModuleType]:
+def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """What PyPaimon imports as ``mosaic``."""
     monkeypatch.setitem(sys.modules, "mosaic", reference)
     if request.param == "pymosaic":
