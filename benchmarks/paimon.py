@@ -3,6 +3,8 @@
 ``make bench BENCH_ARGS="--cases paimon"`` runs it in `.venv-paimon`.
 """
 
+# PyPaimon is not in the environment of the type checkers.
+# pyright: reportMissingImports=false
 from __future__ import annotations
 
 import argparse
