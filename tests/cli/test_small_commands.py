@@ -38,6 +38,20 @@ class TestInfo:
         assert "verify" in facts["advice"]
         assert facts["partitioned_by"] == "day"
 
+    def test_columns_of_all_files_are_counted(self, run, tmp_path):
+        for number in range(3):
+            table = pa.table({"id": [number], f"only_{number}": [number]})
+            pymosaic.write_table(table, tmp_path / f"{number}.mosaic")
+        facts = run("info", tmp_path, "--json").json()
+        assert facts["num_columns"] == 4
+        assert facts["types"] == "4 BIGINT"
+
+    def test_of_very_many_columns_some_tell_the_sizes(self, run, files):
+        facts = run("info", files / "wide.mosaic", "--json").json()
+        looked_at = int(facts["sizes_from"].split(" of ")[0].replace(",", ""))
+        assert facts["sizes_from"] == f"{looked_at:,} of 10,000 columns"
+        assert 0 < looked_at < 10_000
+
     def test_parquet_is_told_how_to_become_mosaic(self, run, tmp_path):
         pq.write_table(pa.table({"a": [1]}), tmp_path / "t.parquet")
         facts = run("info", tmp_path / "t.parquet", "--json").json()
@@ -190,3 +204,61 @@ os.execv(sys.executable, [sys.executable, "-m", "pymosaic", "schema", {str(small
         [sys.executable, "-c", code], capture_output=True, env=environment(), timeout=TIMEOUT
     )
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+class TestParquet:
+    """What inspects Mosaic files inspects Parquet files, too, or says what converts them."""
+
+    @pytest.fixture
+    def parquet(self, tmp_path):
+        table = pa.table(
+            {
+                "id": range(100),
+                "a.b": ["x", None] * 50,
+                "pair": [{"left": 1, "right": 2.5}] * 100,
+                "tags": [["t"]] * 100,
+            }
+        )
+        path = tmp_path / "t.parquet"
+        pq.write_table(table, path, row_group_size=60)
+        return path
+
+    def test_meta(self, run, parquet):
+        found = run("meta", parquet, "--json").json()
+        assert found["format"].startswith("parquet ")
+        assert (found["num_rows"], found["num_columns"], found["num_row_groups"]) == (100, 4, 2)
+        assert [group["num_rows"] for group in found["row_groups"]] == [60, 40]
+
+    def test_column_sizes_are_those_of_the_footer(self, run, parquet):
+        found = run("column-size", parquet, "--json").json()
+        metadata = pq.read_metadata(parquet)
+        groups = [metadata.row_group(number) for number in range(2)]
+        chunks = [group.column(index) for group in groups for index in range(5)]
+        sizes = {column["column"]: column["bytes"] for column in found["columns"]}
+        assert set(sizes) == {"id", "a.b", "pair", "tags"}
+        assert sum(sizes.values()) == sum(chunk.total_compressed_size for chunk in chunks)
+        pair = [chunk for chunk in chunks if chunk.path_in_schema.startswith("pair.")]
+        assert sizes["pair"] == sum(chunk.total_compressed_size for chunk in pair)
+        only = run("column-size", parquet, "-c", "a.b", "--json").json()
+        assert [column["column"] for column in only["columns"]] == ["a.b"]
+        assert run("column-size", parquet, "--by", "bucket").code == 2
+
+    def test_stats(self, run, parquet):
+        rows = run("stats", parquet, "-c", "id", "--json").json()["statistics"]
+        assert [(row["row_group"], row["min"], row["max"]) for row in rows] == [
+            (0, 0, 59),
+            (1, 60, 99),
+        ]
+        assert run("stats", parquet, "--row-group", "7").code == 2
+
+    @pytest.mark.parametrize("command", ["verify", "footer", "buckets", "pages"])
+    def test_what_is_about_mosaic_says_what_converts(self, run, parquet, command):
+        result = run(command, parquet)
+        assert result.code == 2
+        assert "pymosaic convert" in result.stderr
+
+    @pytest.mark.parametrize("command", ["meta", "column-size", "stats"])
+    def test_a_file_named_twice_is_an_error(self, run, parquet, command):
+        result = run(command, parquet, parquet)
+        assert result.code == 2
+        assert "named twice" in result.stderr

@@ -1,7 +1,7 @@
 """One damaged file: is what the reader makes of it allowed?
 
 Allowed are a MosaicError, and data: valid Arrow, the same bytes whatever the memory held before.
-A flipped bit under a checksum must not change what is read, and a file that was cut off must be
+A flipped bit under a checksum must not change what is read, and a truncated file must be
 refused.
 """
 
@@ -45,8 +45,8 @@ def judge(case: Case) -> Outcome:
     outcome = _outcome(case)
     if case.verified:
         _check_verification(case, outcome)
-    if case.mutation.kind == "cut off" and outcome != "refused":
-        raise Violation("a file that was cut off was read")
+    if case.mutation.kind == "truncated" and outcome != "refused":
+        raise Violation("a truncated file was read")
     if case.under_checksum and outcome not in ("refused", "same"):
         raise Violation(f"damage under a checksum gave {outcome} data")
     # A splice may have put the whole end of another file here, which is then read.

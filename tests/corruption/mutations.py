@@ -52,7 +52,7 @@ def inversions(data: bytes, _random: Random) -> Iterator[Mutation]:
 def truncations(data: bytes, _random: Random) -> Iterator[Mutation]:
     """Every length."""
     for length in range(len(data)):
-        yield Mutation("cut off", f"{length} bytes", data[:length])
+        yield Mutation("truncated", f"{length} bytes", data[:length])
 
 
 def random_bytes(data: bytes, random: Random, count: int = 300) -> Iterator[Mutation]:
@@ -75,15 +75,15 @@ def _range(data: bytes, random: Random) -> tuple[int, int]:
 
 
 def ranges(data: bytes, random: Random, count: int = 300) -> Iterator[Mutation]:
-    """Ranges of bytes doubled, taken out, or laid over others."""
+    """Ranges of bytes repeated, removed, or copied over others."""
     for _ in range(count if data else 0):
         start, stop = _range(data, random)
         what = f"bytes {start}..{stop}"
-        yield Mutation("range doubled", what, data[:stop] + data[start:])
-        yield Mutation("range taken out", what, data[:start] + data[stop:])
+        yield Mutation("range repeated", what, data[:stop] + data[start:])
+        yield Mutation("range removed", what, data[:start] + data[stop:])
         target = random.randrange(len(data) - (stop - start) + 1)
         laid = data[:target] + data[start:stop] + data[target + stop - start :]
-        yield Mutation("range laid over another", f"{what} to {target}", laid)
+        yield Mutation("range copied over another", f"{what} to {target}", laid)
 
 
 def splices(

@@ -68,8 +68,8 @@ class TestTheJudgeCondemns:
             judge(self.case("bit flipped", self.OTHER, under_checksum=True))
 
     def test_a_file_that_was_cut_off_and_is_read(self) -> None:
-        with pytest.raises(Violation, match="cut off"):
-            judge(self.case("cut off", self.OTHER, under_checksum=False))
+        with pytest.raises(Violation, match="truncated"):
+            judge(self.case("truncated", self.OTHER, under_checksum=False))
 
     def test_but_not_other_data_elsewhere(self) -> None:
         assert judge(self.case("bit flipped", self.OTHER, under_checksum=False)) == "different"

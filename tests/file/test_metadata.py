@@ -367,6 +367,13 @@ class TestColumnTypes:
         metadata = pymosaic.read_metadata(of_table(self.SCHEMA.empty_table()))
         assert metadata.column_type(name) == shown
 
+    def test_and_buckets_of_all_columns_are_those_of_each(self) -> None:
+        metadata = pymosaic.read_metadata(of_table(self.SCHEMA.empty_table(), num_buckets=3))
+        names = self.SCHEMA.names
+        assert metadata.column_types() == [metadata.column_type(name) for name in names]
+        assert metadata.column_buckets() == [metadata.column_bucket(name) for name in names]
+        assert len(set(metadata.column_buckets())) == 3
+
     def test_of_columns_that_are_not_there_are_an_error(self) -> None:
         metadata = pymosaic.read_metadata(of_table(self.SCHEMA.empty_table()))
         with pytest.raises(pymosaic.ColumnNotFoundError, match="'nope'"):

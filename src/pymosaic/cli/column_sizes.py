@@ -50,8 +50,12 @@ def add_column_sizes(
     from pymosaic.cli.inputs import columns_by_bucket
 
     metadata = file.metadata
-    for name in file.column_names if names is None else names:
-        kind, bucket = metadata.column_type(name), metadata.column_bucket(name)
+    wanted = None if names is None else set(names)
+    for name, kind, bucket in zip(
+        file.column_names, metadata.column_types(), metadata.column_buckets(), strict=True
+    ):
+        if wanted is not None and name not in wanted:
+            continue
         known = sizes.setdefault(name, ColumnSize(name, kind, bucket))
         if known.bucket != bucket:
             known.bucket = None  # files of a dataset may differ

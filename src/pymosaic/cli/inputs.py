@@ -15,13 +15,14 @@ from pymosaic.file.reader import MosaicFile
 __all__ = [
     "InputFile",
     "check_distinct",
+    "check_row_groups",
     "chosen_row_groups",
     "columns_by_bucket",
     "data_files",
     "mosaic_files",
     "paimon_table",
     "select_names",
-    "split_lance",
+    "split_formats",
 ]
 
 
@@ -45,6 +46,7 @@ def mosaic_files(sources: list[str], missing: list[str] | None = None) -> list[I
     Files that a dataset's records list and that are not there are an error, unless there is a list
     that takes them.
     """
+    _refuse_other_formats(sources)
     if len(sources) == 1 and os.path.isfile(sources[0]):
         return [InputFile(sources[0], None)]
     from pymosaic.datasets.discovery import discover
@@ -90,7 +92,7 @@ def check_distinct(sources: list[str]) -> None:
 
     seen: set[str] = set()
     for source in sources:
-        if os.path.isfile(source):
+        if os.path.isfile(source) or source.rstrip("/").endswith(".lance"):
             paths = [os.path.abspath(source)]
         else:
             paths = [
@@ -102,18 +104,35 @@ def check_distinct(sources: list[str]) -> None:
             seen.add(path)
 
 
-def split_lance(sources: list[str]) -> tuple[list[str], list[str]]:
-    """Lance files, including those of Lance datasets, and all other files."""
+def split_formats(sources: list[str]) -> tuple[list[str], list[str], list[str]]:
+    """Lance files, including those of Lance datasets, Parquet files, and all others."""
+    from pymosaic.cli.formats import kind_of
+
+    kinds = [kind_of(source) for source in sources]
+    if any(kind is not None and kind.module != "mosaic" for kind in kinds):
+        check_distinct(sources)
     lance: list[str] = []
+    parquet: list[str] = []
     others: list[str] = []
-    for source in sources:
-        if not source.rstrip("/").lower().endswith(".lance"):
-            others.append(source)
-        elif os.path.isdir(source):
-            lance += data_files(source)
+    for source, kind in zip(sources, kinds, strict=True):
+        if kind is not None and kind.module == "lance":
+            lance += data_files(source) if os.path.isdir(source) else [source]
+        elif kind is not None and kind.module == "parquet" and os.path.isfile(source):
+            parquet.append(source)
         else:
-            lance.append(source)
-    return lance, others
+            others.append(source)
+    return lance, parquet, others
+
+
+def _refuse_other_formats(sources: list[str]) -> None:
+    from pymosaic.cli.formats import kind_of
+
+    for source in sources:
+        kind = kind_of(source)
+        if kind is not None and kind.module != "mosaic" and os.path.exists(source):
+            raise InvalidOptionError(
+                f"{source}: this command is for Mosaic files; `pymosaic convert` makes one of it"
+            )
 
 
 def data_files(dataset: str) -> list[str]:
@@ -147,13 +166,17 @@ def select_names(entries: Iterable[str] | None, names: list[str]) -> list[str] |
 
 def chosen_row_groups(wanted: list[int] | None, file: MosaicFile) -> list[int]:
     """The row groups given by ``--row-group``, or all."""
+    return check_row_groups(wanted, file.num_row_groups)
+
+
+def check_row_groups(wanted: list[int] | None, num_row_groups: int) -> list[int]:
+    """These row groups, which must exist, or all."""
     if not wanted:
-        return list(range(file.num_row_groups))
+        return list(range(num_row_groups))
     for number in wanted:
-        if number >= file.num_row_groups:
+        if number >= num_row_groups:
             raise InvalidOptionError(
-                f"--row-group {number}: the file has {file.num_row_groups} row groups, "
-                "numbered from 0"
+                f"--row-group {number}: the file has {num_row_groups} row groups, numbered from 0"
             )
     return wanted
 

@@ -38,10 +38,11 @@ class Affixes:
         middle = name[len(self.prefix) : len(name) - len(self.suffix)]
         return f"{'…' if self.prefix else ''}{middle}{'…' if self.suffix else ''}"
 
-    def __str__(self) -> str:
+    def note(self, names: str = "all names") -> str:
+        """What the names share, in words."""
         parts = [f"start with {self.prefix}"] if self.prefix else []
         parts += [f"end with {self.suffix}"] if self.suffix else []
-        return f"all names {' and '.join(parts)}"
+        return f"{names} {' and '.join(parts)}"
 
 
 def common_affixes(names: Sequence[str]) -> Affixes:

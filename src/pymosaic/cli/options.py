@@ -18,6 +18,7 @@ __all__ = [
     "Debug",
     "Files",
     "Limit",
+    "NumRows",
     "Offset",
     "ReaderGone",
     "RowGroups",
@@ -72,6 +73,9 @@ Where: TypeAlias = Annotated[
 ]
 Limit: TypeAlias = Annotated[
     int | None, typer.Option("-n", "--rows", min=0, metavar="N", help="Maximum number of rows.")
+]
+NumRows: TypeAlias = Annotated[
+    int, typer.Option("-n", "--rows", min=0, metavar="N", help="Number of rows.")
 ]
 Offset: TypeAlias = Annotated[
     int, typer.Option("--offset", min=0, metavar="N", help="Number of rows to skip first.")

@@ -1,7 +1,8 @@
 """How commands show their results: the one interface, and what they hand to it.
 
-Commands make a :class:`Document` (facts and rows that describe a file) or hand over batches of a
-table. The output decides whether that becomes a table on a terminal, JSON or CSV.
+Commands make a :class:`Document` (facts and rows that describe a file) or hand over an
+:class:`Excerpt` of a table. The output decides whether that becomes a table on a terminal, JSON or
+CSV.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Cell", "Document", "Field", "Format", "Output"]
+__all__ = ["Cell", "Document", "Excerpt", "Field", "Format", "Output"]
 
 
 class Format(enum.StrEnum):
@@ -92,6 +93,22 @@ class Document:
         return [*(["file"] if "file" in self.facts else []), *(item.key for item in self.fields)]
 
 
+class Excerpt(abc.ABC):
+    """Some rows and columns of a table, which are read when they are shown."""
+
+    names: list[str]
+    first_row: int = 0  # the number of the first row
+
+    @property
+    @abc.abstractmethod
+    def schema(self) -> pa.Schema:
+        """The columns; names alone cost less."""
+
+    @abc.abstractmethod
+    def batches(self, names: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows, with these columns or all."""
+
+
 class Output(abc.ABC):
     """Where a command's results go."""
 
@@ -100,8 +117,8 @@ class Output(abc.ABC):
         """Show the description of a file."""
 
     @abc.abstractmethod
-    def rows(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], first_row: int) -> None:
-        """Show rows of a table; ``first_row`` is the number of the first one."""
+    def rows(self, excerpt: Excerpt) -> None:
+        """Show rows of a table."""
 
     @abc.abstractmethod
     def answer(self, text: str, facts: dict[str, Any]) -> None:

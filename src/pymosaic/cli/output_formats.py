@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TextIO
+from collections.abc import Callable
+from typing import Any, TextIO
 
-from pymosaic.cli.output import Document, Format, Output
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from pymosaic.cli.output import Document, Excerpt, Format, Output
 
 __all__ = ["open_output"]
 
@@ -40,10 +37,10 @@ class _JsonOutput(Output):
             separator = ","
         self._write("]}\n")
 
-    def rows(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], first_row: int) -> None:
+    def rows(self, excerpt: Excerpt) -> None:
         from pymosaic.cli.formats.jsonl import json_lines
 
-        for text in json_lines(batches):
+        for text in json_lines(excerpt.batches()):
             self._write(text)
 
     def answer(self, text: str, facts: dict[str, Any]) -> None:
@@ -69,10 +66,10 @@ class _CsvOutput(Output):
         for line in document.lines():
             self._write(csv_line([line.get(key) for key in keys]))
 
-    def rows(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], first_row: int) -> None:
+    def rows(self, excerpt: Excerpt) -> None:
         from pymosaic.cli.formats.csv import csv_texts
 
-        for text in csv_texts(schema, batches):
+        for text in csv_texts(excerpt.schema, excerpt.batches()):
             self._write(text)
 
     def answer(self, text: str, facts: dict[str, Any]) -> None:

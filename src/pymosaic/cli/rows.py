@@ -14,7 +14,7 @@ import pyarrow as pa
 from pymosaic.cli.formats import kind_of, open_reader
 from pymosaic.cli.formats.base import TableReader, batch_rows
 from pymosaic.cli.inputs import check_distinct, paimon_table, select_names
-from pymosaic.cli.output import Output
+from pymosaic.cli.output import Excerpt
 from pymosaic.closing import Closing
 from pymosaic.errors import InvalidOptionError
 from pymosaic.file.reader import MosaicFile
@@ -24,19 +24,29 @@ if TYPE_CHECKING:
     from pymosaic.filters.row_filter import Filter
     from pymosaic.progress import Progress
 
-__all__ = ["Rows", "open_rows", "show_rows"]
+__all__ = ["Rows", "Window", "open_rows"]
 
 
 class Rows(Closing, abc.ABC):
     """A table that rows are read from."""
 
-    schema: pa.Schema
     num_rows: int | None
+
+    @property
+    @abc.abstractmethod
+    def schema(self) -> pa.Schema:
+        """The columns."""
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns; for very many, they cost less than the schema."""
+        return list(self.schema.names)
 
     def names(self, entries: Iterable[str] | None) -> list[str]:
         """The columns given by ``-c``, or all."""
-        selected = select_names(entries, self.schema.names)
-        return list(self.schema.names) if selected is None else selected
+        names = self.column_names
+        selected = select_names(entries, names)
+        return names if selected is None else selected
 
     def selected_schema(self, names: list[str]) -> pa.Schema:
         """The schema of these columns."""
@@ -96,8 +106,15 @@ class _FileRows(Rows):
 
     def __init__(self, path: str) -> None:
         self._file = MosaicFile(path)
-        self.schema = self._file.schema
         self.num_rows = self._file.num_rows
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._file.schema
+
+    @property
+    def column_names(self) -> list[str]:
+        return self._file.column_names
 
     def batches(
         self, names: list[str], where: str | None = None, offset: int = 0, limit: int | None = None
@@ -129,8 +146,11 @@ class _DatasetRows(Rows):
         from pymosaic.datasets.dataset import Dataset
 
         self._dataset = Dataset(tuple(sources))
-        self.schema = self._dataset.schema
         self.num_rows = self._dataset.count_rows()
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._dataset.schema
 
     def batches(
         self, names: list[str], where: str | None = None, offset: int = 0, limit: int | None = None
@@ -163,8 +183,11 @@ class _PaimonRows(Rows):
         from pymosaic.paimon.dataset import dataset
 
         self._dataset = dataset(path)
-        self.schema = self._dataset.schema
         self.num_rows = self._dataset.count_rows()
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._dataset.schema
 
     def batches(
         self, names: list[str], where: str | None = None, offset: int = 0, limit: int | None = None
@@ -209,8 +232,11 @@ def _enough(pieces: list[Piece], wanted: int | None) -> list[Piece]:
 class _ForeignRows(Rows):
     def __init__(self, reader: TableReader) -> None:
         self._reader = reader
-        self.schema = reader.schema
         self.num_rows = reader.num_rows
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._reader.schema
 
     def batches(
         self, names: list[str], where: str | None = None, offset: int = 0, limit: int | None = None
@@ -229,17 +255,32 @@ class _ForeignRows(Rows):
         self._reader.close()
 
 
-def show_rows(
-    output: Output,
-    rows: Rows,
-    columns: list[str] | None,
-    where: str | None,
-    offset: int,
-    limit: int | None,
-) -> None:
-    """Show the selected part of a table."""
-    names = rows.names(columns)
-    output.rows(rows.selected_schema(names), rows.batches(names, where, offset, limit), offset)
+class Window(Excerpt):
+    """Up to ``limit`` matching rows of a table after the first ``offset``."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        columns: list[str] | None,
+        where: str | None,
+        offset: int = 0,
+        limit: int | None = None,
+    ) -> None:
+        self._rows = rows
+        self._where = where
+        self._limit = limit
+        self.names = rows.names(columns)
+        self.first_row = offset
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+        return self._rows.selected_schema(self.names)
+
+    def batches(self, names: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows, with these columns or all."""
+        wanted = self.names if names is None else names
+        return self._rows.batches(wanted, self._where, self.first_row, self._limit)
 
 
 def _filtered(

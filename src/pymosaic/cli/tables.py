@@ -21,8 +21,9 @@ from pymosaic.cli.values import NULL
 __all__ = ["GAP", "Painter", "TablePrinter", "aligned"]
 
 GAP = "  "
-# Rows whose widths are found before the first is shown; later ones may widen a column.
-_MEASURED_ROWS = 20_000
+# Rows whose widths are found before the first is shown; later ones may widen a column. A pager that
+# shows the first screen waits for them.
+_MEASURED_ROWS = 5000
 _NARROWEST_NAME = 12
 _NARROWEST_TEXT = 8
 _NARROWEST_MESSAGE = 30
@@ -101,24 +102,29 @@ class TablePrinter:
 
     def table(self, fields: Sequence[Field], rows: Iterator[list[str]]) -> None:
         """Print a table; rows are lists of printable text."""
-        affixes: Affixes | None = None
+        affixes = Affixes()
         widths: list[int] | None = None
-        started = False
+        shown = 0
         while chunk := list(islice(rows, _MEASURED_ROWS)):
-            if affixes is None:
-                affixes = self._shorten(fields, chunk)
+            found = self._shorten(fields, chunk)
+            changed = found != affixes
+            if changed:
+                affixes = found
+                if shown:
+                    self._write("")
                 if affixes:
-                    self.note(str(affixes))
+                    every = not shown and len(chunk) < _MEASURED_ROWS
+                    self.note(affixes.note("all names" if every else "these names"))
+            shown += len(chunk)
             _apply(affixes, fields, chunk)
-            natural = self._natural(fields, chunk, widths)
+            natural = self._natural(fields, chunk, None if changed else widths)
             fitted = self._fitted(fields, natural)
             if fitted is None:
                 self._cards(fields, chunk)
                 continue
-            widths = natural
-            if not started:
+            if widths is None or changed:
                 self.header([item.title for item in fields], fields, fitted)
-                started = True
+            widths = natural
             _cut_names(fields, chunk, fitted)
             for row in chunk:
                 self.row(row, fields, fitted)

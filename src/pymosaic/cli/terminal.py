@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 from rich.console import Console
 
 from pymosaic.cli.names import common_affixes, widest
-from pymosaic.cli.output import Cell, Document, Field, Output
+from pymosaic.cli.output import Cell, Document, Excerpt, Field, Output
 from pymosaic.cli.pager import Screen
 from pymosaic.cli.tables import GAP, Painter, TablePrinter
 from pymosaic.cli.text import percent, wrap
-from pymosaic.cli.turned import WIDEST_VALUE, RowReader, TurnedRows
+from pymosaic.cli.turned import VERY_MANY_COLUMNS, WIDEST_VALUE, RowReader, TurnedRows
 from pymosaic.cli.values import NULL, cell
 from pymosaic.errors import printable
 from pymosaic.sizes import format_size
@@ -97,20 +97,21 @@ class TerminalOutput(Output):
             for line in others:
                 self._screen.write(" " * (label_width + len(GAP)) + line)
 
-    def rows(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], first_row: int) -> None:
+    def rows(self, excerpt: Excerpt) -> None:
         """Print a table, turned if it is too wide."""
-        names = list(map(printable, schema.names))
-        rows = RowReader(schema, batches)
+        names = list(map(printable, excerpt.names))
+        turned = TurnedRows(self._table, self._screen.write, self._paint, self._width, self._height)
+        if len(names) > VERY_MANY_COLUMNS:
+            turned.show_some(names, excerpt)
+            return
+        rows = RowReader(len(names), excerpt.batches())
         if not names:
             rows.take(_ROWS)
             self._table.note("no columns")
         elif (1 + len(GAP)) * len(names) > self._width + len(GAP) or not self._across(
-            schema, names, rows
+            excerpt.schema, names, rows
         ):
-            turned = TurnedRows(
-                self._table, self._screen.write, self._paint, self._width, self._height
-            )
-            turned.show(names, rows, first_row)
+            turned.show(names, rows, excerpt.first_row)
 
     def _across(self, schema: pa.Schema, names: list[str], rows: RowReader) -> bool:
         """Print rows as lines, if they fit; else nothing."""
@@ -128,7 +129,7 @@ class TerminalOutput(Output):
         else:
             return False
         if affixes:
-            self._table.note(str(affixes))
+            self._table.note(affixes.note())
         fields = [
             Field("", Cell.NUMBER if _is_number(kind) else Cell.VALUE) for kind in schema.types
         ]

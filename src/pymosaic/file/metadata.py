@@ -381,14 +381,42 @@ class FileMetadata:
 
     def column_type(self, name: str) -> str:
         """The declared type of a column, such as ``"DECIMAL(20, 0) NOT NULL"``."""
-        position = self._position(name)
-        type_id, nullable, parameter, scale = self._file.catalog.type_of(position)
-        text = TypeId(type_id).name
-        if type_id == TypeId.DECIMAL:
-            text += f"({parameter}, {scale})"
-        elif type_id in _TYPES_WITH_PARAMETER:
-            text += f"({parameter})"
-        return text if nullable else f"{text} NOT NULL"
+        return _type_text(*self._file.catalog.type_of(self._position(name)))
+
+    def column_types(self) -> list[str]:
+        """The declared types of all columns, in the order in which they were written.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"b": [31], "a": ["x"]}), "two.mosaic")
+        >>> pymosaic.read_metadata("two.mosaic").column_types()
+        ['BIGINT', 'STRING']
+        """
+        catalog = self._file.catalog
+        texts: dict[tuple[int, bool, int, int], str] = {}
+        found = []
+        for position in catalog.original_order().tolist():
+            kind = catalog.type_of(position)
+            text = texts.get(kind)
+            if text is None:
+                text = texts[kind] = _type_text(*kind)
+            found.append(text)
+        return found
+
+    def column_buckets(self) -> list[int]:
+        """The bucket numbers of all columns, in the order in which they were written.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"b": [31], "a": ["x"]}), "two.mosaic", num_buckets=2)
+        >>> pymosaic.read_metadata("two.mosaic").column_buckets()
+        [1, 0]
+        """
+        catalog = self._file.catalog
+        buckets: list[int] = buckets_of(catalog, catalog.original_order()).tolist()
+        return buckets
 
     def row_group(self, row_group: int) -> RowGroupMetadata:
         """A row group by number."""
@@ -399,3 +427,13 @@ class FileMetadata:
     def row_groups(self) -> Iterator[RowGroupMetadata]:
         """All row groups."""
         return (self.row_group(index) for index in range(self.num_row_groups))
+
+
+def _type_text(type_id: int, nullable: bool, parameter: int, scale: int) -> str:
+    """A type as it is declared: ``"DECIMAL(20, 0) NOT NULL"``."""
+    text = TypeId(type_id).name
+    if type_id == TypeId.DECIMAL:
+        text += f"({parameter}, {scale})"
+    elif type_id in _TYPES_WITH_PARAMETER:
+        text += f"({parameter})"
+    return text if nullable else f"{text} NOT NULL"

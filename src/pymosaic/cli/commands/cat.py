@@ -29,10 +29,10 @@ def command(
     all_rows: Annotated[bool, typer.Option("--all", help="Show all rows (the default).")] = (False),
 ) -> None:
     """Show all rows, or those that match a filter."""
-    from pymosaic.cli.rows import open_rows, show_rows
+    from pymosaic.cli.rows import Window, open_rows
     from pymosaic.errors import InvalidOptionError
 
     if all_rows and limit is not None:
         raise InvalidOptionError("--all and --rows cannot be combined")
     with open_rows(files) as rows:
-        show_rows(output, rows, columns, where, offset, limit)
+        output.rows(Window(rows, columns, where, offset, limit))

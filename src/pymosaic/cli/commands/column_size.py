@@ -10,6 +10,7 @@ import typer
 from pymosaic.cli.column_sizes import By, ColumnSize, add_column_sizes, grouped
 from pymosaic.cli.options import Columns, Files, inspecting
 from pymosaic.cli.output import Cell, Document, Field, Output
+from pymosaic.errors import InvalidOptionError
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -59,22 +60,33 @@ def command(
     """Show the size of each column in the file. Reads the buckets.
 
     In a paged bucket the size is exact. Other buckets are compressed as a whole: a column's size is
-    then estimated from its share of the uncompressed bytes. Several files are summed up.
+    then estimated from its share of the uncompressed bytes. Several files are summed up. Sizes in
+    Parquet files come from their footers.
     """
-    from pymosaic.cli.inputs import mosaic_files, select_names
+    from pymosaic.cli.inputs import mosaic_files, select_names, split_formats
     from pymosaic.cli.text import count, ratio
     from pymosaic.sizes import format_size
 
-    sources = mosaic_files(files)
+    lance, parquet, others = split_formats(files)
+    if lance:
+        raise InvalidOptionError(f"{lance[0]}: meta shows the sizes of the columns of Lance files")
+    if parquet and by is By.BUCKET:
+        raise InvalidOptionError(f"{parquet[0]}: only Mosaic files have buckets")
+    sources = mosaic_files(others) if others else []
+    paths = [source.path for source in sources] + parquet
     sizes: dict[str, ColumnSize] = {}
     stored = num_columns = 0
     for source in sources:
         with source.open() as file:
-            names = select_names(columns, file.column_names) if len(sources) == 1 else None
+            names = select_names(columns, file.column_names) if len(paths) == 1 else None
             add_column_sizes(sizes, file, names)
             stored += sum(group.compressed_size for group in file.metadata.row_groups())
             num_columns = max(num_columns, file.num_columns)
-    if len(sources) > 1:
+    for path in parquet:
+        from pymosaic.cli.parquet_documents import add_parquet_sizes
+
+        stored += add_parquet_sizes(sizes, path)
+    if len(paths) > 1 or parquet:
         num_columns = len(sizes)
         wanted = select_names(columns, list(sizes))
         sizes = sizes if wanted is None else {name: sizes[name] for name in wanted}
@@ -86,15 +98,15 @@ def command(
     elif sort is Order.NAME:
         found.sort(key=lambda size: size.name)
     facts = {
-        "file": sources[0].path if len(sources) == 1 else ", ".join(files),
-        "num_files": len(sources),
+        "file": paths[0] if len(paths) == 1 else ", ".join(files),
+        "num_files": len(paths),
         "num_columns": num_columns,
         "data_bytes": stored,
         "bytes": total,
         "raw_bytes": raw,
     }
     title = (
-        f"{facts['file']}: {count(len(sources), 'file') + ', ' if len(sources) > 1 else ''}"
+        f"{facts['file']}: {count(len(paths), 'file') + ', ' if len(paths) > 1 else ''}"
         f"{count(len(sizes), 'column')}, {format_size(total)} of "
         f"{format_size(stored)} (raw {format_size(raw)}, {ratio(raw, total)})"
     )

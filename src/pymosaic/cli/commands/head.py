@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from pymosaic.cli.options import Columns, Files, Offset, Where, inspecting
+from pymosaic.cli.options import Columns, Files, NumRows, Offset, Where, inspecting
 from pymosaic.cli.output import Output
 
 __all__ = ["EXAMPLES", "command"]
@@ -24,13 +20,11 @@ def command(
     files: Files,
     columns: Columns = None,
     where: Where = None,
-    limit: Annotated[
-        int, typer.Option("-n", "--rows", min=0, metavar="N", help="Number of rows.")
-    ] = 10,
+    limit: NumRows = 10,
     offset: Offset = 0,
 ) -> None:
     """Show the first rows."""
-    from pymosaic.cli.rows import open_rows, show_rows
+    from pymosaic.cli.rows import Window, open_rows
 
     with open_rows(files) as rows:
-        show_rows(output, rows, columns, where, offset, limit)
+        output.rows(Window(rows, columns, where, offset, limit))

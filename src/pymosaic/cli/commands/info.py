@@ -23,7 +23,9 @@ EXAMPLES = [
     "pymosaic info data.parquet",
 ]
 _SHOWN = 5
-# Sizes of columns need the headers of buckets; of more files, only the largest is looked at.
+# Sizes of columns need the headers of buckets. Of several files, only the largest is looked at, and
+# of very many columns, about this many.
+_MANY_COLUMNS = 5000
 _SMALL_FILE = 1 << 20
 
 
@@ -61,7 +63,7 @@ def _foreign(path: str, module: str) -> dict[str, Any]:
             "file_bytes": target_bytes(path),
             "types": _counted(str(kind) for kind in rows.schema.types),
             "groups": _groups_of(names),
-            "next": f"pymosaic convert {path} {_stem(path)}.mosaic",
+            "next": f"pymosaic convert {_quoted(path)} {_quoted(_stem(path) + '.mosaic')}",
         }
 
 
@@ -75,6 +77,7 @@ def _mosaic(path: str) -> dict[str, Any]:
     num_rows = num_bytes = metadata_bytes = row_groups = damaged = 0
     largest: tuple[int, int] = (-1, 0)
     kinds: dict[str, str] = {}
+    schemas: set[tuple[str, ...]] = set()
     with_statistics: set[str] = set()
     compressions: set[str] = set()
     for number, source in enumerate(sources):
@@ -90,9 +93,11 @@ def _mosaic(path: str) -> dict[str, Any]:
             row_groups += metadata.num_row_groups
             compressions.add(metadata.compression)
             largest = max(largest, (metadata.file_size, number))
-            if not kinds or file.num_columns != len(kinds):
-                for name in file.column_names:
-                    kinds.setdefault(name, metadata.column_type(name))
+            names = tuple(file.column_names)
+            if names not in schemas:
+                schemas.add(names)
+                for name, kind in zip(names, metadata.column_types(), strict=True):
+                    kinds.setdefault(name, kind)
             with_statistics |= _with_statistics(file)
     facts: dict[str, Any] = {
         "format": "Mosaic v1" if len(sources) == 1 else f"dataset of {len(sources):,} files",
@@ -109,11 +114,13 @@ def _mosaic(path: str) -> dict[str, Any]:
     sizes: dict[str, ColumnSize] = {}
     if largest[0] >= 0:
         with sources[largest[1]].open() as file:
-            add_column_sizes(sizes, file, None)
+            add_column_sizes(sizes, file, _some_columns(file))
     by_prefix = sorted(grouped(sizes.values(), By.PREFIX), key=lambda size: -size.num_bytes)
     by_encoding = sorted(grouped(sizes.values(), By.ENCODING), key=lambda size: -size.num_bytes)
     facts["groups"] = _shares(by_prefix)
     facts["encodings"] = _shares(by_encoding)
+    if len(sizes) < len(kinds):
+        facts["sizes_from"] = f"{len(sizes):,} of {len(kinds):,} columns"
     facts["statistics"] = (
         ", ".join(sorted(with_statistics)[:_SHOWN])
         + (f" and {len(with_statistics) - _SHOWN:,} more" if len(with_statistics) > _SHOWN else "")
@@ -123,14 +130,24 @@ def _mosaic(path: str) -> dict[str, Any]:
     facts["health"] = _health(len(sources), damaged, len(missing))
     facts["advice"] = _advice(len(sources), num_bytes, bool(with_statistics), damaged, missing)
     some = f" -c {_quoted(next(iter(kinds)))}" if len(kinds) > 20 else ""
+    typed = _quoted(path)
     facts["next"] = "; ".join(
         [
-            f"pymosaic head {path}{some}",
-            f"pymosaic column-size {path} --by prefix",
-            f"pymosaic verify {path}",
+            f"pymosaic head {typed}{some}",
+            f"pymosaic column-size {typed} --by prefix",
+            f"pymosaic verify {typed}",
         ]
     )
     return facts
+
+
+def _some_columns(file: MosaicFile) -> list[str] | None:
+    """The columns of buckets spread evenly over a very wide file; None for all columns."""
+    if file.num_columns <= _MANY_COLUMNS or not file.num_row_groups:
+        return None
+    step = -(-file.num_columns // _MANY_COLUMNS)
+    buckets = file.metadata.row_group(0).buckets()
+    return [name for bucket in list(buckets)[::step] for name in bucket.column_names]
 
 
 def _partition_keys(file: str, base: str) -> list[str]:

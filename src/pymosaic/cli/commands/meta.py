@@ -34,9 +34,9 @@ _FIELDS = (
 def command(output: Output, files: Files) -> None:
     """Show the structure of a file: rows, row groups, sizes. Reads only the end of the file.
 
-    Of a Paimon table: the ranges of rows of its newest snapshot, and their column files.
+    For a Paimon table, shows the row ranges of its newest snapshot, and their column files.
     """
-    from pymosaic.cli.inputs import mosaic_files, paimon_table, split_lance
+    from pymosaic.cli.inputs import mosaic_files, paimon_table, split_formats
     from pymosaic.cli.text import count
     from pymosaic.sizes import format_size
 
@@ -46,11 +46,15 @@ def command(output: Output, files: Files) -> None:
 
         output.document(paimon_meta(table))
         return
-    lance, files = split_lance(files)
+    lance, parquet, files = split_formats(files)
     for path in lance:
         from pymosaic.cli.lance_documents import lance_meta
 
         output.document(lance_meta(path))
+    for path in parquet:
+        from pymosaic.cli.parquet_documents import parquet_meta
+
+        output.document(parquet_meta(path))
     sources = mosaic_files(files) if files else []
     rows = row_groups = num_bytes = 0
     for source in sources:

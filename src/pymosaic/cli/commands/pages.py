@@ -46,15 +46,16 @@ def command(
         chosen_row_groups,
         mosaic_files,
         select_names,
-        split_lance,
+        split_formats,
     )
     from pymosaic.cli.text import count
 
-    lance, files = split_lance(files)
+    lance, parquet, files = split_formats(files)
     for path in lance:
         from pymosaic.cli.lance_documents import lance_pages
 
         output.document(lance_pages(path, columns))
+    files += parquet  # which are refused, with advice
     for source in mosaic_files(files) if files else ():
         with source.open() as file:
             path = source.path

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pymosaic.cli.options import Columns, Files, Where, inspecting
+from pymosaic.cli.options import Columns, Files, NumRows, Where, inspecting
 from pymosaic.cli.output import Output
 
 __all__ = ["EXAMPLES", "command"]
@@ -23,9 +23,7 @@ def command(
     files: Files,
     columns: Columns = None,
     where: Where = None,
-    limit: Annotated[
-        int, typer.Option("-n", "--rows", min=0, metavar="N", help="Number of rows.")
-    ] = 10,
+    limit: NumRows = 10,
     seed: Annotated[
         int | None, typer.Option(metavar="N", help="The same seed gives the same rows.")
     ] = None,
@@ -35,9 +33,7 @@ def command(
     Every row is equally likely. The chosen rows are shown in file order.
     """
     from pymosaic.cli.rows import open_rows
-    from pymosaic.cli.sampling import sample_rows
+    from pymosaic.cli.sampling import Sample
 
     with open_rows(files) as rows:
-        names = rows.names(columns)
-        table = sample_rows(rows, names, where, limit, seed)
-        output.rows(table.schema, table.to_batches(), 0)
+        output.rows(Sample(rows, columns, where, limit, seed))

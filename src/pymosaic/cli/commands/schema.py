@@ -9,6 +9,8 @@ from pymosaic.cli.options import Columns, Files, inspecting
 from pymosaic.cli.output import Cell, Document, Field, Output
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from pymosaic.cli.rows import Rows
     from pymosaic.file.reader import MosaicFile
 
@@ -84,14 +86,24 @@ def _document(
 
 def _columns(file: MosaicFile, names: list[str] | None) -> Iterator[dict[str, Any]]:
     schema, metadata = file.schema, file.metadata
-    for field in schema if names is None else map(schema.field, names):
-        yield {
-            "name": field.name,
-            "type": str(field.type),
-            "mosaic_type": metadata.column_type(field.name),
-            "nullable": field.nullable,
-            "bucket": metadata.column_bucket(field.name),
-        }
+    described = zip(schema.names, metadata.column_types(), metadata.column_buckets(), strict=True)
+    if names is None:
+        for index, (name, kind, bucket) in enumerate(described):
+            yield _column(schema.field(index), name, kind, bucket)
+        return
+    found = {name: (kind, bucket) for name, kind, bucket in described}
+    for name in names:
+        yield _column(schema.field(name), name, *found[name])
+
+
+def _column(field: pa.Field, name: str, kind: str, bucket: int) -> dict[str, Any]:
+    return {
+        "name": name,
+        "type": str(field.type),
+        "mosaic_type": kind,
+        "nullable": field.nullable,
+        "bucket": bucket,
+    }
 
 
 def _united(rows: Rows, names: list[str]) -> Iterator[dict[str, Any]]:

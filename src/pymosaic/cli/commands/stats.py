@@ -33,9 +33,15 @@ def command(
     output: Output, files: Files, columns: Columns = None, row_groups: RowGroups = None
 ) -> None:
     """Show stored statistics by row group: minimum, maximum, nulls."""
-    from pymosaic.cli.inputs import chosen_row_groups, mosaic_files, select_names
+    from pymosaic.cli.inputs import chosen_row_groups, mosaic_files, select_names, split_formats
 
-    for source in mosaic_files(files):
+    lance, parquet, files = split_formats(files)
+    for path in parquet:
+        from pymosaic.cli.parquet_documents import parquet_statistics
+
+        output.document(parquet_statistics(path, columns, row_groups, _FIELDS))
+    files += lance  # which are refused, with advice
+    for source in mosaic_files(files) if files else ():
         with source.open() as file:
             path = source.path
             numbers = chosen_row_groups(row_groups, file)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from pymosaic.cli.options import Columns, Files, Where, inspecting
+from pymosaic.cli.options import Columns, Files, NumRows, Where, inspecting
 from pymosaic.cli.output import Output
 
 __all__ = ["EXAMPLES", "command"]
@@ -23,16 +19,14 @@ def command(
     files: Files,
     columns: Columns = None,
     where: Where = None,
-    limit: Annotated[
-        int, typer.Option("-n", "--rows", min=0, metavar="N", help="Number of rows.")
-    ] = 10,
+    limit: NumRows = 10,
 ) -> None:
     """Show the last rows.
 
-    With a filter, all matching rows are read to find the last ones.
+    With a filter, the matching rows are counted first.
     """
-    from pymosaic.cli.rows import open_rows, show_rows
+    from pymosaic.cli.rows import Window, open_rows
 
     with open_rows(files) as rows:
-        number = rows.count(where)
-        show_rows(output, rows, columns, where, max(0, number - limit), limit)
+        offset = max(0, rows.count(where) - limit)
+        output.rows(Window(rows, columns, where, offset, limit))

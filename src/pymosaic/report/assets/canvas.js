@@ -32,6 +32,20 @@ function cssColour([red, green, blue], alpha = 1) {
   return `rgb(${red} ${green} ${blue} / ${alpha})`;
 }
 
+// How bright a colour is to the eye, from 0 to 1, as defined for contrasts on the web.
+function luminance(colour) {
+  const [red, green, blue] = colour.map((part) => {
+    const share = part / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+// Black or white, whichever is easier to read on a colour: their contrast is never below 4.5.
+function readableOn(colour) {
+  return luminance(colour) > 0.179 ? [0, 0, 0] : [255, 255, 255];
+}
+
 // As one number in the order in which canvases keep pixels.
 function pixelColour([red, green, blue]) {
   return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;

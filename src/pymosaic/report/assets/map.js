@@ -141,7 +141,7 @@ class MosaicMap {
     }
     context.putImageData(image, 0, 0);
     this.drawCaptions(context, ratio);
-    this.drawNames(context, ratio);
+    this.drawNames(context, ratio, pixels);
     this.drawTouched(context, ratio);
     this.mark(this.cursor);
   }
@@ -159,7 +159,8 @@ class MosaicMap {
     }
   }
 
-  drawNames(context, ratio) {
+  // On top of the tiles, whose colours are in `pixels`.
+  drawNames(context, ratio, pixels) {
     this.labels = 0;
     const { picture, root } = this;
     const { buckets, columns, shown } = picture;
@@ -176,9 +177,10 @@ class MosaicMap {
         const box = (s * columns + p) * 4;
         const [x, y, w, h] = this.tiles.subarray(box, box + 4);
         if (w < NAMES_FROM_WIDTH * ratio || h < NAMES_FROM_HEIGHT * ratio) continue;
-        const bright = !this.light || this.light.wanted[p];
+        const pixel = pixels[Math.floor(y + h / 2) * this.size.width + Math.floor(x + w / 2)];
+        const colour = [pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255];
         const room = Math.floor((w - 12 * ratio) / character);
-        context.fillStyle = cssColour(themeColour(bright ? "on-tile" : "caption"));
+        context.fillStyle = cssColour(readableOn(colour));
         context.fillText(shortened(visible(picture.shortName(p)), room), x + 6 * ratio, y + h / 2, w);
         this.labels += 1;
       }
