@@ -129,7 +129,7 @@ class DatasetPage {
   simulate() {
     const text = byId("columns").value;
     if (!text.trim()) {
-      byId("reads").textContent = "Type names or a pattern: the bytes that each file would give are counted.";
+      byId("reads").textContent = "Type names or a pattern to see how many bytes of each file would be read.";
       this.showFiles(null);
       return;
     }

@@ -19,7 +19,7 @@ function showDetails(picture, position, isWanted, toggle) {
   fact("Min", visible(picture.minimum[position] ?? ""));
   fact("Max", visible(picture.maximum[position] ?? ""));
   const name = element("h3", "column-name", visible(shortened(picture.names[position], 2000)));
-  const button = element("button", "wide", isWanted ? "Take out of the projection" : "Add to the projection");
+  const button = element("button", "wide", isWanted ? "Remove from the projection" : "Add to the projection");
   button.addEventListener("click", () => toggle(position));
   box.replaceChildren(name, facts);
   if (picture.samples[position].length) {

@@ -32,7 +32,7 @@ function showFile(picture) {
     byId("notice").hidden = false;
     byId("notice").textContent =
       `This page shows ${countText(picture.shown.length)} of ${countText(file.rowGroups)} row groups, ` +
-      "evenly spread; sizes, nulls and reads are those of the ones shown.";
+      "evenly spread; sizes, nulls and reads refer to these.";
   }
   if (!picture.totalBuckets) {
     byId("notice").hidden = false;
@@ -78,8 +78,8 @@ function parquetNote(picture) {
     `The figure for Parquet is an estimate. Its footer is measured: pyarrow wrote the footer for ${extent}, ` +
     `with names, statistics of the first rows and no Arrow schema. That is ${bytesText(schemaBytes)} for the schema ` +
     `and ${bytesText(rowGroupBytes)} for each row group, and a reader needs all of it before the first value. ` +
-    "A column chunk is taken to be as long as the column is in this file, though Parquet compresses every column on " +
-    "its own and adds page headers; chunks lie in the order of the schema. Both files are read by the same rules."
+    "A column chunk is assumed to be as long as the column in this file, although Parquet compresses each column on " +
+    "its own and adds page headers. Chunks are in schema order. The same rules apply to reading both files."
   );
 }
 
