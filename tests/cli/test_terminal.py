@@ -82,8 +82,9 @@ def test_a_pager_that_is_left_early_is_no_error(files, tmp_path):
     pager = tmp_path / "pager"
     pager.write_text("#!/bin/sh\nhead -n 1\n")
     pager.chmod(0o755)
-    text = shown(terminal("schema", files / "wide.mosaic", PAGER=str(pager)))
-    assert len(text.splitlines()) == 1
+    for command in ("schema", "head", "tail", "sample"):
+        text = shown(terminal(command, files / "wide.mosaic", PAGER=str(pager)))
+        assert len(text.splitlines()) == 1
 
 
 def test_csv_on_a_terminal_cannot_steer_it(files):

@@ -24,6 +24,8 @@ def kinds(tmp_path_factory, files):
     wide = {f"温度_{n}": ["値" * 30, None] for n in range(30)}
     pymosaic.write_table(pa.table(wide), directory / "wide-characters.mosaic")
     pymosaic.write_table(pa.table({"a": pa.array([], pa.int64())}), directory / "empty.mosaic")
+    paged = pa.table({"id": range(500), "text": [f"{n}" * 9 for n in range(500)]})
+    pymosaic.write_table(paged, directory / "paged.mosaic", page_size_threshold=0)
     (directory / "parts").mkdir()
     for part in range(50):
         table = pa.table({"id": [part], f"only_in_{part % 7}": [part * 0.5]})
@@ -32,6 +34,7 @@ def kinds(tmp_path_factory, files):
         "long": directory / "long.mosaic",
         "wide characters": directory / "wide-characters.mosaic",
         "empty": directory / "empty.mosaic",
+        "narrow and paged": directory / "paged.mosaic",
         "dataset": directory / "parts",
         "hostile": files / "hostile.mosaic",
     }
