@@ -24,7 +24,7 @@ WIDEST_VALUE = 60
 # A person who looks at this many lines does not look for more rows below them.
 VERY_MANY_COLUMNS = 5000
 # Columns in the first block; blocks grow, because neighbours share what is decompressed.
-_FIRST_BLOCK = 1000
+_FIRST_BLOCK = 250
 _LARGEST_BLOCK = 16_000
 _ROWS = 200
 _WIDEST_NAME = 40
