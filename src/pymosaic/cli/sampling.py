@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -58,4 +59,8 @@ class Sample(Excerpt):
             yield from self._rows.parts(names)
             return
         for batch in self._rows.batches(names, self._where):
-            yield batch.num_rows, lambda batch=batch: batch
+            yield batch.num_rows, partial(_itself, batch)
+
+
+def _itself(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch
