@@ -11,8 +11,11 @@ import pyarrow as pa
 import pytest
 
 from pymosaic.lance import LanceFile, writer
+from pymosaic.lance.container import Schema
+from pymosaic.lance.schema import emit_schema
 from pymosaic.lance.small_columns import encode_columns
 from pymosaic.pages.messages import MiniBlockLayout
+from pymosaic.pages.protobuf import emit, parse
 from pymosaic.pages.small_pages import MAX_ROWS, SmallPages
 from tests.lance.peer import peer_read
 
@@ -112,13 +115,13 @@ def one_by_one(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bytes]:
 
 
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
-@pytest.mark.parametrize("rows", [1, 63, 99, 100, 500, 1024, 2500, 9000])
+@pytest.mark.parametrize("rows", [1, 63, 100, 1024, 2500, 9000])
 def test_bytes_are_those_of_columns_written_alone(
     rows: int, version: str, one_by_one: Callable[..., bytes]
 ) -> None:
-    table = pa.table({f"c{seed}": _column(seed, rows + 13) for seed in range(120)})
+    table = pa.table({f"c{seed}": _column(seed, rows + 13) for seed in range(90)})
     by_kernel = sum(pages.is_written.sum() for pages in encode_columns(table, version, 8 << 20))
-    assert by_kernel >= (60 if version == "2.2" else 90)
+    assert by_kernel >= (45 if version == "2.2" else 65)
     for part in (table.slice(0, rows), table.slice(13, rows)):
         assert _written(part, version=version) == one_by_one(part, version=version)
 
@@ -140,7 +143,7 @@ def test_forced_choices_and_large_columns_are_written_alone(
 
 
 def test_both_read_what_was_written(tmp_path: Any) -> None:
-    table = pa.table({f"c{seed}": _column(seed, 1100) for seed in range(600)})
+    table = pa.table({f"c{seed}": _column(seed, 200) for seed in range(280)})
     path = tmp_path / "wide.lance"
     writer.write_table(table, path)
     assert LanceFile(path).read().to_pydict() == table.to_pydict()
@@ -168,3 +171,23 @@ def test_choices_are_those_of_the_general_writer() -> None:
     kinds = [type(layout.value_compression).__name__ for layout in layouts]  # type: ignore[union-attr]
     assert kinds == ["Rle", "InlineBitpacking", "Flat", "InlineBitpacking"]
     assert layouts[3].num_dictionary_items == 9  # type: ignore[union-attr]
+
+
+def test_the_schema_of_many_fields_is_the_message_of_each() -> None:
+    kinds = [pa.int64(), pa.string(), pa.float32(), pa.timestamp("us"), pa.struct({"x": pa.int8()})]
+    fields = [
+        pa.field(f"ä{number}", kinds[number % 5], nullable=number % 3 > 0) for number in range(400)
+    ]
+    fields[7] = fields[7].with_metadata({"a": "b"})
+    data = emit_schema(pa.schema([pa.field("", pa.int32()), *fields], {"k": "v"}))
+    message = parse(Schema, data)
+    # The general writer makes the same bytes of what the general reader finds.
+    assert emit(message) == data
+    tops = [field for field in message.fields if field.parent_id == -1]
+    assert [field.name for field in tops] == ["", *(field.name for field in fields)]
+    assert [field.id for field in message.fields] == list(range(len(message.fields)))
+    assert [field.nullable for field in tops[1:]] == [field.nullable for field in fields]
+    assert tops[8].metadata == (("a", b"b"),)
+    assert {field.logical_type for field in message.fields} == {
+        *("int32", "int64", "string", "float", "timestamp:us:-", "struct", "int8")
+    }
