@@ -33,7 +33,7 @@ __all__ = ["MAX_ROWS", "SmallPages", "encode_batch", "layout_of"]
 
 MAX_ROWS = 1 << 16
 # The kernel's numbers.
-_LEFT, _ALL_NULL, _PLAIN, _BIT_PACKED, _RUNS, _STRINGS = range(6)
+_LEFT, _ALL_NULL, _PLAIN, _BIT_PACKED, _RUNS, _STRINGS, _CONSTANT = range(7)
 _NO_DICTIONARY, _NUMBERS_DICTIONARY, _STRINGS_DICTIONARY = range(3)
 _STRING_OFFSETS = Variable(offsets=Flat(bits_per_value=32))
 _LEVELS = OutOfLineBitpacking(uncompressed_bits_per_value=16, values=Flat(bits_per_value=1))
@@ -88,14 +88,17 @@ def layout_of(
     bits: int,
     has_nulls: int,
     dictionary: int,
-    num_dictionary_items: int,
+    number: int,
     num_rows: int,
     version: str,
 ) -> Layout:
-    """The layout of a page, by its row of ``forms``."""
+    """The layout of a page, by its row of ``forms``; ``number`` is that of items, or the value."""
     layers = (int(Layer.NULLABLE_ITEM if has_nulls else Layer.ALL_VALID_ITEM),)
     if encoding == _ALL_NULL:
         return AllNullLayout(layers=layers)
+    if encoding == _CONSTANT:
+        value = number & (1 << bits) - 1
+        return AllNullLayout(layers=layers, inline_value=value.to_bytes(bits // 8, "little"))
     values: dict[int, Encoding] = {
         _PLAIN: Flat(bits_per_value=bits),
         _BIT_PACKED: InlineBitpacking(uncompressed_bits_per_value=bits),
@@ -112,7 +115,7 @@ def layout_of(
         def_compression=_LEVELS if has_nulls else None,
         value_compression=values[encoding],
         dictionary=items[dictionary],
-        num_dictionary_items=num_dictionary_items,
+        num_dictionary_items=number,
         layers=layers,
         num_buffers=2 if encoding == _RUNS else 1,
         repetition_index_depth=0,

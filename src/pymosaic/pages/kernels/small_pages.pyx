@@ -43,6 +43,7 @@ cdef enum:
     BIT_PACKED = 3
     RUNS = 4
     STRINGS = 5
+    CONSTANT = 6
 
 cdef enum:
     NO_DICTIONARY = 0
@@ -98,7 +99,7 @@ cdef struct Form:
     int64_t bits
     bint has_nulls
     int64_t dictionary
-    int64_t num_items
+    int64_t num_items       # of a dictionary; of a page of one value its bits
 
 
 cdef void* allocated(int64_t count, int64_t width) except NULL nogil:
@@ -588,6 +589,24 @@ cdef bint is_one_value(
     return True
 
 
+cdef int hold_value(Scratch* scratch, int64_t rows, int bits, Form* form) except -1 nogil:
+    """The page of a value that all rows have that are not null: levels are its only bytes."""
+    cdef int64_t row = 0
+    # Not all rows are null, so that the search ends.
+    while form.has_nulls and scratch.levels[row]:
+        row += 1
+    form.encoding = CONSTANT
+    if bits == 1:
+        form.bits = 8
+        form.num_items = bit_at(scratch.values, row)
+    else:
+        memcpy(&form.num_items, scratch.values + row * (bits // 8), bits // 8)
+    scratch.words.size = scratch.chunks.size = 0
+    if form.has_nulls:
+        append_bytes(&scratch.chunks, <const uint8_t*>scratch.levels, 2 * rows)
+    return 0
+
+
 cdef int encode_column(
     Scratch* scratch, const ArrowArray* array, int bits, bint large, Form* form
 ) except -1 nogil:
@@ -616,6 +635,8 @@ cdef int encode_column(
         copy_numbers(scratch, array, bits // 8, form.has_nulls)
     # Version 2.2 has pages of one value.
     if large and is_one_value(scratch, array, bits, form.has_nulls):
+        if bits != VARIABLE:
+            hold_value(scratch, rows, bits, form)
         return 0
     if bits == VARIABLE:
         form.bits = 32
@@ -663,7 +684,9 @@ cdef int append_page(
     """Append the buffers of a page, each padded to 64 bytes; sizes of those that it lacks are -1."""
     cdef int64_t start
     sizes[0] = sizes[1] = sizes[2] = -1
-    if form.encoding == LEFT or form.encoding == ALL_NULL:
+    if form.encoding == LEFT or form.encoding == ALL_NULL or (
+        form.encoding == CONSTANT and not form.has_nulls
+    ):
         return 0
     sizes[0] = scratch.words.size
     append_bytes(out, scratch.words.data, scratch.words.size)
@@ -713,10 +736,11 @@ def encode_pages(
     page_bytes : int
         Columns of about this size or more are left to the caller.
     sizes : array of int64, columns x 3
-        Gets the sizes of the buffers of each page: words, chunks, dictionary; -1 for none.
+        Gets the sizes of the buffers of each page: words, chunks, dictionary; -1 for none. A page
+        of one value has an empty buffer and levels, if there are nulls.
     forms : array of int64, columns x 5
         Gets the encoding (0 for columns left to the caller), the bits of a value, whether there
-        are nulls, the kind of the dictionary and its number of items.
+        are nulls, the kind of the dictionary and its number of items, or the only value.
 
     Returns
     -------
