@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from pymosaic.paimon import add_columns, dataset, rename_columns, write
+from pymosaic.spark import jobs
 from tests.paimon.building import theirs
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -167,3 +168,22 @@ class TestRefused:
         with pytest.raises(Exception, match="primary key"):
             frame.write.format("mosaic").mode("append").save(keyed)
         assert (dataset(path).snapshot_id, dataset(keyed).snapshot_id) == (1, 1)
+
+
+class TestAddColumns:
+    def test_a_task_for_each_range_and_one_snapshot(self, spark: Session, path: str) -> None:
+        report = jobs.add_columns(spark, path, {"twice": "id * 2", "more": "x + 1"})
+        assert (report.files, report.rows, report.columns, report.snapshot) == (3, 4, 2, 2)
+        assert sorted(dataset(path).to_table().column("twice").to_pylist()) == [2, 4, 6, 8]
+        jobs.add_columns(spark, path, lambda batch: {"x": batch["id"]}, columns=["id"], update=True)
+        assert sorted(dataset(path).to_table().column("x").to_pylist()) == [1, 2, 3, 4]
+
+    def test_a_task_that_fails_leaves_the_table_as_it_was(self, spark: Session, path: str) -> None:
+        def failing(batch: pa.RecordBatch) -> dict[str, Any]:
+            if "wed" in batch["day"].to_pylist():
+                raise OSError("gone")
+            return {"c": batch["id"]}
+
+        with pytest.raises(Exception, match="gone"):
+            jobs.add_columns(spark, path, failing)
+        assert (dataset(path).schema.names, dataset(path).snapshot_id) == (["id", "x", "day"], 1)

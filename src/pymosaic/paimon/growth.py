@@ -54,6 +54,8 @@ class Growth:
     ----------
     ranges : list of RowRange
         The ranges of rows; each becomes one file.
+    names : list of str
+        The columns.
     """
 
     def __init__(
@@ -81,13 +83,14 @@ class Growth:
             )
         # The first range tells names and types.
         if self.ranges:
-            self._sample = self._computation.of_range(before, self.ranges[0])
+            sample = self._computation.of_range(before, self.ranges[0])
         else:
-            self._sample = self._computation.of_nothing(before)
-        self._names = self._sample.schema.names
-        if not self._names or len(set(self._names)) != len(self._names):
+            sample = self._computation.of_nothing(before)
+        self._sample: pa.RecordBatch | None = sample
+        self.names: list[str] = sample.schema.names
+        if not self.names or len(set(self.names)) != len(self.names):
             raise InvalidDataError("give at least one column, and each once")
-        self._added = self._new_columns() if new else pa.schema([])
+        self._added = self._new_columns(sample.schema) if new else pa.schema([])
         if not new:
             self._check_updated()
         changes = added_columns(table, self._added)
@@ -95,15 +98,15 @@ class Growth:
         self._whole: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_whole": None}
+        return self.__dict__ | {"_whole": None, "_sample": None}
 
-    def _new_columns(self) -> pa.Schema:
+    def _new_columns(self, schema: pa.Schema) -> pa.Schema:
         """The columns that the table does not have; an empty one of the same type is filled."""
         table, fields = self._table, self._before._fields
         snapshot = table.snapshot()
         filled = fields if snapshot is None else table.fields(snapshot.schema_id)
         added = []
-        for field in stored_schema(self._sample.schema):
+        for field in stored_schema(schema):
             place = fields.place_of.get(field.name)
             if place is None:
                 added.append(field)
@@ -120,8 +123,8 @@ class Growth:
         return pa.schema(added)
 
     def _check_updated(self) -> None:
-        check_known(self._table, self._names)
-        for name in self._names:
+        check_known(self._table, self.names)
+        for name in self.names:
             if name in self._before._fields.partition_keys:
                 raise InvalidOptionError(f"{quote(name)} is a partition key: it cannot be updated")
 
@@ -136,7 +139,9 @@ class Growth:
         from pypaimon.write.writer.append_only_data_writer import AppendOnlyDataWriter
 
         rows = self.ranges[number]
-        batch = self._sample if number == 0 else self._computation.of_range(self._before, rows)
+        batch = self._sample if number == 0 else None
+        if batch is None:
+            batch = self._computation.of_range(self._before, rows)
         if batch.num_rows != rows.num_rows:
             raise DatasetError(
                 f"{self._table.path}: {batch.num_rows} rows of {rows.num_rows} were read"
@@ -144,10 +149,10 @@ class Growth:
         whole = self._writing()
         types = {field.name: field for field in whole.table_schema.fields}
         schema = pa.schema(
-            [PyarrowFieldParser.from_paimon_field(types[name]) for name in self._names]
+            [PyarrowFieldParser.from_paimon_field(types[name]) for name in self.names]
         )
         partition = tuple(value for _, value in rows.partition)
-        writer = AppendOnlyDataWriter(whole, partition, rows.bucket, 0, whole.options, self._names)
+        writer = AppendOnlyDataWriter(whole, partition, rows.bucket, 0, whole.options, self.names)
         # One range is one file, whatever its size.
         writer.target_file_size = 1 << 62
         writer.target_file_row_num = 1 << 62

@@ -5,6 +5,7 @@ Each job has a module, whose function of the same name is public here, and a com
 ``__main__.py`` run the same commands.
 """
 
+from pymosaic.spark.jobs.add_columns import AddColumnsReport, add_columns
 from pymosaic.spark.jobs.assemble import AssembleReport, assemble
 from pymosaic.spark.jobs.compact import CompactReport, compact
 from pymosaic.spark.jobs.convert import ConvertReport, convert
@@ -14,6 +15,7 @@ from pymosaic.spark.jobs.report import JobReport
 from pymosaic.spark.jobs.verify import Difference, FileFinding, VerifyReport, verify
 
 __all__ = [
+    "AddColumnsReport",
     "AssembleReport",
     "CompactReport",
     "ConvertReport",
@@ -23,6 +25,7 @@ __all__ = [
     "PivotReport",
     "ProfileReport",
     "VerifyReport",
+    "add_columns",
     "assemble",
     "compact",
     "convert",

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import typer
 
-from pymosaic.cli.commands.spark import assemble, compact, convert, pivot, profile, verify
+from pymosaic.cli.commands.spark import (
+    add_columns,
+    assemble,
+    compact,
+    convert,
+    pivot,
+    profile,
+    verify,
+)
 
 __all__ = ["group"]
 
 group = typer.Typer(
-    help="Run jobs on Spark: convert, pivot, assemble, compact, verify, profile.",
+    help="Run jobs on Spark: convert, pivot, assemble, compact, verify, profile, add-columns.",
     epilog="""\b
 Examples:
   pymosaic spark pivot long.parquet wide/ --entity id --feature name
@@ -20,7 +28,7 @@ Examples:
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for _module in (convert, pivot, assemble, compact, verify, profile):
-    _name = _module.__name__.rpartition(".")[2]
+for _module in (convert, pivot, assemble, compact, verify, profile, add_columns):
+    _name = _module.__name__.rpartition(".")[2].replace("_", "-")
     _examples = "\n".join(f"  {line}" for line in _module.EXAMPLES)
     group.command(_name, epilog=f"\b\nExamples:\n{_examples}")(_module.command)
