@@ -23,7 +23,7 @@ EXAMPLES = {
 # Commands that give rows, not facts.
 ROWS = {"head", "tail", "cat", "sample"}
 # Commands that have commands below them.
-GROUPS = {"spark"}
+GROUPS = {"paimon", "spark"}
 # Commands that run until they are stopped.
 SERVERS = {"browse"}
 
