@@ -13,14 +13,15 @@ PAGE = Path(__file__).parents[3] / "docs" / "guides" / "spark-spellings.md"
 INTRODUCTION = """\
 # Spark, spelling by spelling
 
-What one types for Parquet, typed for Mosaic. The tests run every line of these tables for both
-formats and compare rows, schema and what is left after a failure. This page is made from them by
-`python -m tests.spark.surface.page`.
+This page lists what you type for Parquet, with `mosaic` in its place. The tests run every line of
+these tables for both formats, and compare rows, schema and what is left after a failure. The page is
+made from the tests by `python -m tests.spark.surface.page`.
 
-In these lines, `df` has the columns `id`, `k`, `name`, `value` and `day`, `path` is where a dataset
-goes, `data` is one that is there and `parts` another, partitioned by `k`; `t` is a table, and `f` is
-`pyspark.sql.functions`. They need a session that `pymosaic.spark.enable` made ready, see
-[Mosaic in Spark](spark.md). An empty last column means: as Parquet.
+In these lines, `df` has the columns `id`, `k`, `name`, `value` and `day`; `path` is the target of a
+write; `data` is an existing dataset, and `parts` another one, partitioned by `k`; `t` is a table, and
+`f` is `pyspark.sql.functions`. The lines need a session that was prepared with
+`pymosaic.spark.enable`; see [Mosaic in Spark](spark.md). If the last column is empty, Mosaic behaves
+like Parquet.
 """
 
 
