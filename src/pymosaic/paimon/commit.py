@@ -10,7 +10,7 @@ from typing import Any
 
 from pymosaic.errors import CommitConflictError, DatasetError, MosaicError
 
-__all__ = ["NewSchema", "SchemaTaken", "commit_messages", "told"]
+__all__ = ["NewSchema", "SchemaTaken", "commit_messages", "reading", "told"]
 
 
 class NewSchema:
@@ -120,3 +120,18 @@ def told(path: str) -> Iterator[None]:
         if "conflict" in str(error).lower():
             raise CommitConflictError(f"{path}: {text}") from error
         raise DatasetError(f"{path}: {text}") from error
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Turn what PyPaimon raises of damaged snapshots and manifests into pymosaic's errors.
+
+    Its parsers raise whatever the damage leads to.
+    """
+    try:
+        yield
+    except (MosaicError, OSError):
+        raise
+    except Exception as error:
+        text = " ".join(str(error).split()) or type(error).__name__
+        raise DatasetError(f"{path}: its metadata cannot be read: {text}") from error

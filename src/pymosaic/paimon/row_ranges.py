@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from pymosaic.datasets.partitioning import Partition
 from pymosaic.errors import DatasetError, UnsupportedFeatureError
+from pymosaic.paimon.commit import reading
 from pymosaic.paimon.schema import TableFields
 from pymosaic.paimon.table import PaimonTable
 
@@ -106,12 +107,13 @@ def plan_rows(table: PaimonTable, fields: TableFields, snapshot: Any) -> list[Ro
     """The rows of a snapshot, in the order in which they are read."""
     if snapshot is None:
         return []
-    lean = table.lean(fields)
-    if lean.options.query_auth_enabled:
-        raise UnsupportedFeatureError(f"{table.path}: tables with query authorization")
-    rows: list[Rows] = []
-    for split in _scanner(lean, snapshot).scan().splits():
-        rows.extend(_rows_of(split, table, fields, lean))
+    with reading(table.path):
+        lean = table.lean(fields)
+        if lean.options.query_auth_enabled:
+            raise UnsupportedFeatureError(f"{table.path}: tables with query authorization")
+        rows: list[Rows] = []
+        for split in _scanner(lean, snapshot).scan().splits():
+            rows.extend(_rows_of(split, table, fields, lean))
     return rows
 
 

@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from pymosaic.errors import DatasetError, InvalidOptionError, UnsupportedFeatureError
+from pymosaic.paimon.commit import reading
 from pymosaic.paimon.exclusive import exclusive_storage
 from pymosaic.paimon.schema import TableFields, parse_schema
 
@@ -229,10 +230,16 @@ class PaimonTable:
         DatasetError
             If there is no such snapshot or tag.
         """
-        lean = self.lean(self.fields())
-        manager = lean.snapshot_manager()
         if sum(item is not None for item in (snapshot, tag, timestamp)) > 1:
             raise InvalidOptionError("give one of snapshot, tag and timestamp")
+        with reading(self.path):
+            return self._snapshot(snapshot, tag, timestamp)
+
+    def _snapshot(
+        self, snapshot: int | None, tag: str | None, timestamp: datetime | int | None
+    ) -> Any:
+        lean = self.lean(self.fields())
+        manager = lean.snapshot_manager()
         if tag is not None:
             found = lean.tag_manager().get(tag)
             if found is None:

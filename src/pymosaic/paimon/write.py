@@ -11,7 +11,12 @@ from typing import Any
 import pyarrow as pa
 
 from pymosaic.arrow.input import batches_of, open_data
-from pymosaic.errors import DatasetError, InvalidDataError, InvalidOptionError
+from pymosaic.errors import (
+    DatasetError,
+    InvalidDataError,
+    InvalidOptionError,
+    UnsupportedFeatureError,
+)
 from pymosaic.file.row_group_reader import Selection
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.keywords import checked_keywords
@@ -25,6 +30,7 @@ __all__ = ["TableWrite", "WrittenTable", "create_table", "stored_schema", "write
 _DEFAULTS = {"file.format": "mosaic", "bucket": "-1"}
 # So that columns can be added without rewriting; tables with a primary key merge rows instead.
 _EVOLVING = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
+_FORMATS = ("mosaic", "parquet", "orc", "avro")
 _BATCH_ROWS = 65_536
 
 
@@ -172,7 +178,8 @@ class TableWrite:
     def write(self, batches: Iterable[pa.RecordBatch]) -> list[Any]:
         """Write files; the result goes to :meth:`commit`."""
         path, schema = self._table.path, self._table.fields().arrow
-        writer = self._builder().new_write()
+        with told(path):
+            writer = self._builder().new_write()
         try:
             with told(path):
                 for batch in batches:
@@ -239,7 +246,23 @@ def create_table(
         described = Schema.from_pyarrow_schema(
             pa.schema(fields), list(partition_by), list(primary_key), options
         )
+        _check_options(table, described)
         table.schema_manager().create_table(described)
+
+
+def _check_options(table: PaimonTable, described: Any) -> None:
+    """Refuse a table that nothing could be written to, before there is anything of it."""
+    from pypaimon.schema.table_schema import TableSchema
+
+    whole = table.whole(TableSchema.from_schema(0, described))
+    kind = whole.options.file_format()
+    if kind not in _FORMATS:
+        raise UnsupportedFeatureError(
+            f"{table.path}: file.format = {kind!r} is not supported; use one of "
+            f"{', '.join(_FORMATS)}"
+        )
+    whole.options.merge_engine()
+    whole.new_batch_write_builder().new_write().close()
 
 
 def _check_columns(given: pa.Schema, wanted: pa.Schema, path: str) -> None:
