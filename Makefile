@@ -145,6 +145,10 @@ kill: $(installed) ## Kill and interrupt writers at random moments (KILL_ARGS="-
 	$(bin)/python -m tests.faults.kills $(KILL_ARGS)
 	$(bin)/python -m tests.faults.interrupts --strict
 
+.PHONY: stream-kills
+stream-kills: $(installed) ## Kill drivers and workers of two streams at random moments (STREAM_ARGS="--kills 20")
+	$(bin)/python -m tests.spark.stream_kills $(STREAM_ARGS)
+
 .PHONY: stress
 stress: $(installed) ## Read, append, compact, overwrite and vacuum one dataset at once (STRESS_ARGS="--minutes 1")
 	$(bin)/python -m tests.datasets.stress $(STRESS_ARGS)

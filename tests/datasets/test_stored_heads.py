@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
+from pymosaic.datasets.binding import BoundFile
 from pymosaic.datasets.stored_heads import emit_pack, parse_pack
 from tests.datasets.building import Reads
 from tests.datasets.many_files import make_dataset
@@ -203,3 +204,38 @@ def test_five_hundred_files(tmp_path: Path, reads: Reads) -> None:
     assert held.count_rows() == rows
     assert len(held.scan(["n"]).plan().pieces) == 500
     assert data_files(reads) == set()
+
+
+def test_what_is_known_is_not_handed_to_threads(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*given: object) -> None:
+        raise AssertionError("a thread is asked")
+
+    monkeypatch.setattr("pymosaic.datasets.head_store.read_ahead", refuse)
+    held = pymosaic.dataset(base)
+    assert held.scan(["n"], [("n", ">=", 90)]).plan().files.to_read == 10
+    assert held.count_rows() == ROWS
+    for pack in packs(base):
+        pack.unlink()
+    with pytest.raises(AssertionError, match="a thread is asked"):
+        pymosaic.dataset(base)
+
+
+def test_files_of_all_partitions_are_bound_together_unless_the_filter_tests_them(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bound: list[object] = []
+    bind = BoundFile.__init__
+
+    def binding(file: BoundFile, *given: Any) -> None:
+        bound.append(given)
+        bind(file, *given)
+
+    monkeypatch.setattr(BoundFile, "__init__", binding)
+    held = pymosaic.dataset(base)
+    assert held.scan(["n"], [("n", ">=", 90)]).plan().files.to_read == 10
+    assert len(bound) == 1
+    both = held.scan(["n"], [[("n", ">=", 98)], [("k", "=", 3), ("n", "<", 50)]])
+    assert both.to_table()["n"].to_pylist() == [3, 98, 99]
+    assert len(bound) > ROWS

@@ -126,6 +126,9 @@ class ColumnBinding:
         if names.intersection(schema.names):
             schema = pa.schema([item for item in schema if item.name not in names])
         self._wanted = WantedColumns(schema)
+        tested = () if task.row_filter is None else task.row_filter.columns
+        # Otherwise files of all partitions are bound alike.
+        self._tests_partition = not names.isdisjoint(tested)
         self._columns: dict[Catalog, FileColumns] = {}
         self._bound: dict[tuple[Catalog, Partition], BoundFile] = {}
         self._passes: dict[Partition, bool] = {}
@@ -144,6 +147,7 @@ class ColumnBinding:
     def bind(self, head: FileHead, partition: Partition, path: str) -> BoundFile:
         """Find the scan's columns in a file."""
         catalog = head.catalog
+        partition = partition if self._tests_partition else ()
         with self._lock:
             bound = self._bound.get((catalog, partition))
             if bound is None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from typing import Any, cast
 
 from pymosaic.datasets.discovery import DataFile, Packs
@@ -154,13 +155,31 @@ class HeadStore:
             files = list(files)
             if any(file.path not in self._kept for file in files):
                 self._stored = self._load_packs()
+        check = check or self._filesystem is None
         workers = num_threads() if self._filesystem is None else _REMOTE_OPENERS
-        load = partial(self._load_or_tell, check or self._filesystem is None)
-        items = ((file, 1) for file in files)
-        for file, head in read_ahead(load, items, workers, workers, "pymosaic-head"):
-            if isinstance(head, FileHead) and self._kept.get(file.path) is not head:
-                self._keep(file.path, head)
-            yield file, head
+        load = partial(self._load_or_tell, check)
+        found = ((file, self._known(check, file)) for file in files)
+        # Handing a file to a thread costs more than looking up what is known of it.
+        for is_known, run in groupby(found, key=lambda item: item[1] is not None):
+            heads: Iterable[tuple[DataFile, Any]] = run
+            if not is_known:
+                items = ((file, 1) for file, _ in run)
+                heads = read_ahead(load, items, workers, workers, "pymosaic-head")
+            for file, head in heads:
+                if isinstance(head, FileHead) and self._kept.get(file.path) is not head:
+                    self._keep(file.path, head)
+                yield file, head
+
+    def _known(self, check: bool, file: DataFile) -> FileHead | None:
+        """The head of a file, if it is known, and no request is needed to be sure of it."""
+        head = self._kept.get(file.path)
+        if head is None:
+            return self._from_pack(file)
+        if self._filesystem is not None:
+            return None if check and job_of(file.path) is None else head
+        status = status_of(resolve_location(file.path))
+        unchanged = status is not None and head.is_of(status.size, status.version)
+        return head if unchanged else None
 
     def _load_packs(self) -> dict[str, StoredHead]:
         stored: dict[str, StoredHead] = {}
@@ -221,8 +240,6 @@ class HeadStore:
             if not check or (status is not None and head.is_of(status.size, status.version)):
                 return file, head
             size, version = (None, None) if status is None else (status.size, status.version)
-        elif (known := self._from_pack(file)) is not None:
-            return file, known
         with told_if_gone(file.path, self._filesystem):
             source = open_source(file.path, self._filesystem, size)
             try:
