@@ -46,6 +46,7 @@ oldest_tests += $(filter-out %/test_kill.py %/test_interleavings.py %/test_commi
 
 .PHONY: test-paimon
 test-paimon: $(paimon_installed) ## Test Paimon tables, and files and datasets with the oldest versions, in .venv-paimon
+	@scripts/ensure-system java
 	$(paimon)/python -m pytest $(or $(PAIMON_ARGS),-n auto --dist loadgroup tests/paimon src/pymosaic/paimon tests/compat $(oldest_tests))
 
 .PHONY: paimon-histories
