@@ -157,9 +157,11 @@ class Reading(Protocol[_UnitType, _OutcomeType, _PieceType]):
 
     def units(self, pieces: Iterable[_PieceType]) -> Iterator[tuple[_UnitType, int]]:
         """What threads read, each with its weight in bytes."""
+        ...
 
     def read(self, unit: _UnitType) -> _OutcomeType:
         """Read a unit, on any thread."""
+        ...
 
     def close(self) -> None:
         """Close what is open."""
