@@ -101,7 +101,7 @@ def test_snapshots(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = told(capsys, "paimon", "snapshots", path)
     assert [row["snapshot"] for row in found["snapshots"]] == [1, 2, 3, 4]
     assert [row["tags"] for row in found["snapshots"]] == ["first", "", "", ""]
-    assert found["snapshots"][0]["total_rows"] == 4
+    assert found["snapshots"][0]["total_records"] == 4
     assert "is not a Paimon table" in said(
         capsys, "paimon", "snapshots", os.path.dirname(path), code=1
     )

@@ -25,8 +25,8 @@ _FIELDS = (
     Field("time"),
     Field("kind"),
     Field("schema", Cell.NUMBER),
-    Field("added_rows", Cell.NUMBER, "rows added"),
-    Field("total_rows", Cell.NUMBER, "rows in all"),
+    Field("added_records", Cell.NUMBER, "records added"),
+    Field("total_records", Cell.NUMBER, "records in all"),
     Field("tags"),
 )
 
@@ -35,7 +35,10 @@ _FIELDS = (
 def command(
     output: Output, table: Annotated[str, typer.Argument(metavar="TABLE", show_default=False)]
 ) -> None:
-    """List the snapshots of a table, the oldest first, with their tags."""
+    """List the snapshots of a table, the oldest first, with their tags.
+
+    Records are those of files: a file with a new column counts its rows again.
+    """
     from pymosaic.cli.text import count
     from pymosaic.paimon.table import open_table
 
@@ -59,7 +62,7 @@ def _rows(table: PaimonTable, snapshots: list[Any]) -> Iterator[dict[str, Any]]:
             "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "kind": snapshot.commit_kind.lower(),
             "schema": snapshot.schema_id,
-            "added_rows": snapshot.delta_record_count,
-            "total_rows": snapshot.total_record_count,
+            "added_records": snapshot.delta_record_count,
+            "total_records": snapshot.total_record_count,
             "tags": ", ".join(sorted(tags.get(snapshot.id, []))),
         }
