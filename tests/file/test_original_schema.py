@@ -79,7 +79,7 @@ def data(request: pytest.FixtureRequest) -> bytes:
 
 
 def test_everything_comes_back(data: bytes) -> None:
-    found = pymosaic.read_table(data, types="arrow")
+    found = pymosaic.read_table(data)
     assert found.schema.equals(TABLE.schema, check_metadata=True)
     assert found.equals(TABLE, check_metadata=True)
     found.validate(full=True)
@@ -87,7 +87,7 @@ def test_everything_comes_back(data: bytes) -> None:
 
 @pytest.mark.parametrize("name", ZOO)
 def test_each_column_comes_back_alone(name: str, data: bytes) -> None:
-    found = pymosaic.read_table(data, columns=[name], types="arrow")
+    found = pymosaic.read_table(data, columns=[name])
     assert found.schema.field(0).equals(TABLE.schema.field(name), check_metadata=True)
     assert found.schema.metadata == TABLE.schema.metadata
     assert found[name].equals(TABLE[name])
@@ -102,16 +102,16 @@ def test_stored_types_are_those_without_an_annex(data: bytes) -> None:
 
 def test_a_file_without_any_is_read_as_it_is_stored() -> None:
     data = written(TABLE, checksum=False)
-    assert pymosaic.read_table(data, types="arrow").equals(pymosaic.read_table(data))
+    assert pymosaic.read_table(data).equals(pymosaic.read_table(data, types="mosaic"))
 
 
 def test_the_file_is_whole_and_the_reference_reads_it(data: bytes) -> None:
     assert pymosaic.verify(data) == []
-    assert reference_table(data).equals(pymosaic.read_table(data))
+    assert reference_table(data).equals(pymosaic.read_table(data, types="mosaic"))
 
 
 def test_batches_and_filters_give_the_same_types(data: bytes) -> None:
-    with pymosaic.MosaicFile(data, types="arrow") as file:
+    with pymosaic.MosaicFile(data) as file:
         assert file.schema.equals(TABLE.schema, check_metadata=True)
         (batch,) = file.iter_batches()
         assert pa.table(batch).equals(TABLE, check_metadata=True)
@@ -150,7 +150,7 @@ def test_dictionaries_of_several_batches_are_united() -> None:
     parts = [pa.array(values).dictionary_encode() for values in (["b", "a"], ["c", "a", None])]
     batches = [pa.record_batch({"d": part}) for part in parts]
     data = write(batches, batches[0].schema, row_group_bytes=1)
-    found = pymosaic.read_table(data, types="arrow")
+    found = pymosaic.read_table(data)
     assert found["d"].chunk(1).dictionary.to_pylist() == ["b", "a", "c"]
     assert found["d"].to_pylist() == ["b", "a", "c", "a", None]
 
@@ -172,7 +172,7 @@ def test_dictionaries_of_several_batches_are_united() -> None:
 )
 def test_frames_come_back(frame: pd.DataFrame) -> None:
     data = written(frame)
-    found = pymosaic.read_table(data, types="arrow").to_pandas()
+    found = pymosaic.read_table(data).to_pandas()
     # Arrow does not keep the frequency of an index either.
     pd.testing.assert_frame_equal(found, frame, check_freq=False)
 
@@ -186,7 +186,7 @@ class TestMerge:
 
     def test_keeps_what_all_files_have(self, data: bytes) -> None:
         merged = self.merged(data, data)
-        found = pymosaic.read_table(merged, types="arrow")
+        found = pymosaic.read_table(merged)
         assert found.schema.equals(TABLE.schema, check_metadata=True)
         assert found.slice(4).equals(TABLE)
         assert pymosaic.read_metadata(merged).user == {"me": "ü", "": ""}
@@ -195,12 +195,12 @@ class TestMerge:
         files = [written(TABLE, metadata={"n": str(n)}) for n in range(2)]
         merged = self.merged(*files)
         assert pymosaic.read_metadata(merged).user == {}
-        assert pymosaic.read_schema(merged, types="arrow").types == TABLE.schema.types
+        assert pymosaic.read_schema(merged).types == TABLE.schema.types
 
     def test_drops_types_that_one_file_lacks(self, data: bytes) -> None:
         if pymosaic.read_metadata(data).compression == "zstd":
             merged = self.merged(data, without_annex(data))
-            assert pymosaic.read_schema(merged, types="arrow") == pymosaic.read_schema(data)
+            assert pymosaic.read_schema(merged) == pymosaic.read_schema(data, types="mosaic")
 
 
 def test_few_columns_read_few_groups() -> None:
@@ -208,7 +208,7 @@ def test_few_columns_read_few_groups() -> None:
     schema = pa.schema([pa.field(n, pa.int64(), metadata={"about": n * 50}) for n in names])
     data = written(pa.table([[1]] * 1000, schema))
     source = RecordingSource(data, tail_bytes=32)
-    with pymosaic.MosaicFile(source, types="arrow") as file:
+    with pymosaic.MosaicFile(source) as file:
         source.forget()
         found = file.read(columns=["c0500"])
     assert found.schema.field(0).metadata == {b"about": b"c0500" * 50}
@@ -220,8 +220,8 @@ class TestLies:
 
     def refused(self, error: type[pymosaic.MosaicError], match: str, data: bytes) -> None:
         with pytest.raises(error, match=match):
-            pymosaic.read_table(data, types="arrow")
-        assert pymosaic.read_table(data).num_rows == 2
+            pymosaic.read_table(data)
+        assert pymosaic.read_table(data, types="mosaic").num_rows == 2
 
     def file(self, field: pa.Field | bytes, positions: list[int], count: int = 1) -> bytes:
         content = field
@@ -234,7 +234,7 @@ class TestLies:
 
     def test_the_truth(self) -> None:
         data = self.file(pa.field("0", pa.uint16()), [0])
-        assert pymosaic.read_schema(data, types="arrow").types == [pa.uint16()]
+        assert pymosaic.read_schema(data).types == [pa.uint16()]
 
     @pytest.mark.parametrize(
         "kind", [pa.int64(), pa.string(), pa.struct({"a": pa.int32()}), pa.list_(pa.int32())]
@@ -263,7 +263,7 @@ class TestLies:
         )
         limits = pymosaic.Limits(max_row_group_bytes=1 << 20)
         with pytest.raises(pymosaic.LimitExceededError, match="fixed_size_list"):
-            pymosaic.read_table(data, types="arrow", limits=limits)
+            pymosaic.read_table(data, limits=limits)
 
     @pytest.mark.parametrize("body", [b"", b"\x00\x00", b"\x00\x00\x00\x09abc"])
     def test_key_values_that_are_cut_off(self, body: bytes) -> None:

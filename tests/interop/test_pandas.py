@@ -13,12 +13,13 @@ import pytest
 from pandas.testing import assert_frame_equal, assert_index_equal
 
 import pymosaic
+from pymosaic.file.reader import Types
 from tests.datasets.building import Reads, bucket_range
 from tests.writing import written
 
 
-def through_a_file(data: Any) -> pa.Table:
-    return pymosaic.read_table(written(data))
+def through_a_file(data: Any, types: Types = "arrow") -> pa.Table:
+    return pymosaic.read_table(written(data), types=types)
 
 
 NUMPY = pd.DataFrame(
@@ -67,7 +68,8 @@ class TestValues:
         assert_frame_equal(back, NUMPY, check_dtype=True)
 
     def test_nullable_columns(self) -> None:
-        back = through_a_file(NULLABLE).to_pandas(
+        assert_frame_equal(through_a_file(NULLABLE).to_pandas(), NULLABLE)
+        back = through_a_file(NULLABLE, "mosaic").to_pandas(
             types_mapper={
                 pa.int64(): pd.Int64Dtype(),
                 pa.int16(): pd.Int16Dtype(),  # uint8 is widened
@@ -93,14 +95,15 @@ class TestValues:
         table = through_a_file(frame)
         assert [column.null_count for column in table.columns] == [1, 1, 1, 1]
 
-    def test_categories_are_their_values(self) -> None:
+    def test_categories(self) -> None:
         frame = pd.DataFrame(
             {
                 "words": pd.Categorical(["x", "y", None, "x"], categories=["y", "x", "unused"]),
                 "numbers": pd.Categorical([20, 10, 20, None]),
             }
         )
-        table = through_a_file(frame)
+        assert_frame_equal(through_a_file(frame).to_pandas(), frame)
+        table = through_a_file(frame, "mosaic")
         assert table["words"].to_pylist() == ["x", "y", None, "x"]
         assert table["numbers"].to_pylist() == [20, 10, 20, None]
         assert [field.type for field in table.schema] == [pa.string(), pa.int64()]
@@ -128,21 +131,23 @@ class TestIndexes:
     def test_a_default_index_is_not_stored(self) -> None:
         assert through_a_file(NUMPY).column_names == list(NUMPY.columns)
 
-    def test_a_named_index_is_a_column(self) -> None:
+    def test_a_named_index(self) -> None:
         frame = NULLABLE.set_index(pd.Index([10, 20, 35], name="id"))
         table = through_a_file(frame)
         assert table.column_names == [*NULLABLE.columns, "id"]
-        back = table.to_pandas().set_index("id")
+        assert_frame_equal(table.to_pandas(), frame)
+        back = through_a_file(frame, "mosaic").to_pandas().set_index("id")
         assert_index_equal(back.index, frame.index)
 
     def test_an_index_without_a_name_is_a_column_too(self) -> None:
         table = through_a_file(NUMPY.set_index(pd.Index(["r1", "r2", "r3"])))
         assert table["__index_level_0__"].to_pylist() == ["r1", "r2", "r3"]
 
-    def test_levels_of_an_index_are_columns(self) -> None:
+    def test_levels_of_an_index(self) -> None:
         frame = NUMPY.set_index(["text", "int8"])
-        back = through_a_file(frame).to_pandas().set_index(["text", "int8"])
-        assert_frame_equal(back, frame)
+        assert_frame_equal(through_a_file(frame).to_pandas(), frame)
+        stored = through_a_file(frame, "mosaic").to_pandas()
+        assert_frame_equal(stored.set_index(["text", "int8"]), frame)
 
     @pytest.mark.parametrize(
         ("index", "column"),
@@ -192,6 +197,8 @@ class TestReadPandas:
     def test_nullable_columns(self, tmp_path: Path) -> None:
         pymosaic.write_table(NULLABLE, tmp_path / "a.mosaic")
         frame = pymosaic.read_pandas(tmp_path, dtype_backend="numpy_nullable")
+        assert_frame_equal(frame, NULLABLE)
+        frame = pymosaic.read_pandas(tmp_path, dtype_backend="numpy_nullable", types="mosaic")
         assert_frame_equal(frame, NULLABLE.astype({"UInt8": "Int16"}))
 
     def test_another_backend_is_refused(self, tmp_path: Path) -> None:
@@ -219,8 +226,14 @@ class TestReadPandas:
     def test_columns_become_the_index_on_request(self, tmp_path: Path) -> None:
         frame = NUMPY.set_index(["text", "int8"])
         pymosaic.write_table(frame, tmp_path / "a.mosaic")
-        assert_frame_equal(pymosaic.read_pandas(tmp_path, index=["text", "int8"]), frame)
-        assert pymosaic.read_pandas(tmp_path).index.equals(pd.RangeIndex(3))
+        assert_frame_equal(pymosaic.read_pandas(tmp_path), frame)
+        back = pymosaic.read_pandas(tmp_path, index="text")
+        assert_frame_equal(back, frame.reset_index("int8")[back.columns])
+        for types in ("arrow", "mosaic"):
+            back = pymosaic.read_pandas(tmp_path, index=["text", "int8"], types=types)
+            assert_frame_equal(back, frame)
+        stored = pymosaic.read_pandas(tmp_path, types="mosaic")
+        assert stored.index.equals(pd.RangeIndex(3))
 
     def test_what_is_not_asked_for_is_not_read(self, tmp_path: Path, reads: Reads) -> None:
         path = tmp_path / "a.mosaic"

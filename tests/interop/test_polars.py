@@ -90,8 +90,9 @@ def test_chunks_and_slices(data: pl.DataFrame) -> None:
 def test_what_the_format_lacks_is_widened_without_loss(
     series: pl.Series, widened: pl.DataType
 ) -> None:
-    table = pymosaic.read_table(written(series.rename("a").to_frame()))
-    found = frame(table)["a"]
+    data = written(series.rename("a").to_frame())
+    assert_frame_equal(frame(pymosaic.read_table(data)), series.rename("a").to_frame())
+    found = frame(pymosaic.read_table(data, types="mosaic"))["a"]
     assert found.dtype == widened
     values = [Decimal(v) if widened == pl.Decimal(20, 0) and v is not None else v for v in series]
     expected = [v.to_list() if isinstance(v, pl.Series) else v for v in values]

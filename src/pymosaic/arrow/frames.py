@@ -5,6 +5,7 @@ Columns that hold an unnamed index, such as ``__index_level_0__``, become the in
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,8 @@ def table_to_frame(
         if name not in table.column_names:
             hint = did_you_mean(str(name), table.column_names)
             raise ColumnNotFoundError(f"index: no column is named {name!r}{hint}")
+    if levels:
+        table = _without_index(table)
     frame = table.to_pandas(**options)
     if levels:
         return frame.set_index(levels)
@@ -57,6 +60,17 @@ def table_to_frame(
     return frame
 
 
+def _without_index(table: pa.Table) -> pa.Table:
+    """The same without what pandas says of the index of the frame that was written."""
+    metadata = dict(table.schema.metadata or {})
+    try:
+        description = json.loads(metadata[b"pandas"])
+        description["index_columns"] = []
+    except (KeyError, ValueError, TypeError):
+        return table.replace_schema_metadata(None)
+    return table.replace_schema_metadata(metadata | {b"pandas": json.dumps(description)})
+
+
 def _nullable_types() -> dict[pa.DataType, Any]:
     import pandas as pd
 
@@ -66,7 +80,13 @@ def _nullable_types() -> dict[pa.DataType, Any]:
         pa.int16(): pd.Int16Dtype(),
         pa.int32(): pd.Int32Dtype(),
         pa.int64(): pd.Int64Dtype(),
+        pa.uint8(): pd.UInt8Dtype(),
+        pa.uint16(): pd.UInt16Dtype(),
+        pa.uint32(): pd.UInt32Dtype(),
+        pa.uint64(): pd.UInt64Dtype(),
         pa.float32(): pd.Float32Dtype(),
         pa.float64(): pd.Float64Dtype(),
         pa.string(): pd.StringDtype(),
+        pa.large_string(): pd.StringDtype(),
+        pa.string_view(): pd.StringDtype(),
     }

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
 
-__all__ = ["restored", "restored_batch"]
+__all__ = ["relabelled", "restored", "restored_batch"]
+
+# struct ArrowArray of the Arrow C data interface: ten fields of eight bytes.
+_ARROW_ARRAY_WORDS = 10
+
+
+def relabelled(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The same columns under the names, nullability and metadata of a schema of the same types.
+
+    The schema is exported with the arrays, so that there is no Python object per column.
+    """
+    structure = np.zeros(_ARROW_ARRAY_WORDS, np.int64)
+    batch._export_to_c(structure.ctypes.data)
+    return pa.RecordBatch._import_from_c(structure.ctypes.data, schema)
 
 
 def restored(column: pa.Array, target: pa.DataType, dictionary: pa.Array | None = None) -> pa.Array:
@@ -80,8 +94,15 @@ def _indexed(values: pa.Array, target: pa.DataType, dictionary: pa.Array) -> pa.
     import pyarrow.compute as pc
 
     entries = _restored(dictionary, target.value_type)
+    kind = target.value_type
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        # pyarrow does not look views up.
+        plain = pa.large_string() if pa.types.is_string_view(kind) else pa.large_binary()
+        values, sought = values.cast(plain), entries.cast(plain)
+    else:
+        sought = entries
     # A null among the entries is not what nulls of the column stand for.
-    indices = pc.index_in(values, entries, skip_nulls=True)
+    indices = pc.index_in(values, sought, skip_nulls=True)
     if indices.null_count != values.null_count:
         raise pa.ArrowInvalid("a value is not in the dictionary")
     return pa.DictionaryArray.from_arrays(
@@ -132,19 +153,22 @@ def _check_width(column: pa.Array, target: pa.DataType, max_bytes: int) -> None:
 def restored_batch(
     batch: pa.RecordBatch,
     schema: pa.Schema,
+    changed: Sequence[int],
     dictionaries: Mapping[int, pa.Array],
     max_bytes: int,
 ) -> pa.RecordBatch:
     """A batch with the types and metadata of ``schema``.
 
-    ``dictionaries`` are known ones by column number; no column may exceed ``max_bytes``.
+    Only the columns numbered ``changed`` have other types than in the batch. ``dictionaries`` are
+    known ones by column number; no column may exceed ``max_bytes``.
     """
+    if not changed:
+        # Without columns there are only rows, which an export does not lose either.
+        return relabelled(batch, schema)
     columns = batch.columns
-    for number, kind in enumerate(schema.types):
-        column = columns[number]
+    for number in changed:
+        column, kind = columns[number], schema.field(number).type
         if not column.type.equals(kind, check_metadata=True):
             _check_width(column, kind, max_bytes)
             columns[number] = restored(column, kind, dictionaries.get(number))
-    if not columns:
-        return batch.replace_schema_metadata(schema.metadata)
     return pa.RecordBatch.from_arrays(columns, schema=schema)

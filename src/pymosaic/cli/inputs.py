@@ -36,7 +36,7 @@ class InputFile:
     @contextmanager
     def open(self) -> Iterator[MosaicFile]:
         """Open the file."""
-        with MosaicFile(self.path, filesystem=self.filesystem) as file:
+        with MosaicFile(self.path, filesystem=self.filesystem, types="mosaic") as file:
             yield file
 
 

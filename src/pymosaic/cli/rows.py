@@ -17,7 +17,7 @@ from pymosaic.cli.inputs import check_distinct, paimon_table, select_names
 from pymosaic.cli.output import Excerpt
 from pymosaic.closing import Closing
 from pymosaic.errors import InvalidOptionError
-from pymosaic.file.reader import MosaicFile
+from pymosaic.file.reader import MosaicFile, Types
 
 if TYPE_CHECKING:
     from pymosaic.datasets.plan import Piece
@@ -80,32 +80,36 @@ class Rows(Closing, abc.ABC):
 
 
 def open_rows(
-    sources: list[str], progress: Progress | None = None, known: pa.Schema | None = None
+    sources: list[str],
+    progress: Progress | None = None,
+    known: pa.Schema | None = None,
+    types: Types = "mosaic",
 ) -> Rows:
     """One table of all the files; ``progress`` is called if opening them takes long.
 
-    ``known`` gives the types of columns where a file does not state them.
+    ``known`` gives the types of columns where a file does not state them, and ``types`` says which
+    types columns of Mosaic files have.
     """
     if len(sources) == 1:
         kind = kind_of(sources[0])
         if kind is not None and (kind.module != "mosaic" or known is not None):
             return _ForeignRows(open_reader(sources[0], progress, known))
         if kind is not None and not glob.has_magic(sources[0]) and not os.path.isdir(sources[0]):
-            return _FileRows(sources[0])
+            return _FileRows(sources[0], types)
     if known is not None:
         raise InvalidOptionError("--schema-from takes a single CSV or JSON lines file as input")
     table = paimon_table(sources)
     if table is not None:
         return _PaimonRows(table)
     check_distinct(sources)
-    return _DatasetRows(sources)
+    return _DatasetRows(sources, types)
 
 
 class _FileRows(Rows):
     """One Mosaic file."""
 
-    def __init__(self, path: str) -> None:
-        self._file = MosaicFile(path)
+    def __init__(self, path: str, types: Types) -> None:
+        self._file = MosaicFile(path, types=types)
         self.num_rows = self._file.num_rows
 
     @property
@@ -141,11 +145,11 @@ class _FileRows(Rows):
 class _DatasetRows(Rows):
     """Several Mosaic files, merged by column name."""
 
-    def __init__(self, sources: list[str]) -> None:
+    def __init__(self, sources: list[str], types: Types) -> None:
         # One file, the most common case, needs nothing of this, which takes a while to import.
         from pymosaic.datasets.dataset import Dataset
 
-        self._dataset = Dataset(tuple(sources))
+        self._dataset = Dataset(tuple(sources), types=types)
         self.num_rows = self._dataset.count_rows()
 
     @property

@@ -76,6 +76,11 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__(_NOTICE)
 
+    @property
+    def stored_schema(self) -> pa.Schema:
+        """The columns in the types that filters compare."""
+        return self.schema
+
     @checked_keywords()
     def scan(
         self,
@@ -113,7 +118,7 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
             if filter_schema.names != list(row_filter.columns):
                 raise InvalidOptionError("filters: give exact column names, not patterns")
             row_filter.validate({item.name: item.type for item in filter_schema})
-        chosen = self.schema if columns is None else self._select(columns, "columns")
+        chosen = self.stored_schema if columns is None else self._select(columns, "columns")
         return self._scan(chosen, row_filter, filter_schema, limit)
 
     @abc.abstractmethod
@@ -191,7 +196,7 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
         """A scan that returns at least the requested rows, and the expression left to test."""
         if not isinstance(wanted, pc.Expression):
             return self.scan(columns, wanted, limit), None
-        pushdown = push_down(wanted, self.schema)
+        pushdown = push_down(wanted, self.stored_schema)
         if pushdown.exact:
             return self.scan(columns, pushdown.row_filter, limit), None
         try:

@@ -21,6 +21,7 @@ from pymosaic.datasets.snapshot import take_snapshot
 from pymosaic.errors import CommitConflictError, MosaicError
 from pymosaic.file.open_file import read_head
 from pymosaic.file.options import WRITER_OPTIONS, WriterOptions
+from pymosaic.file.original_schema import OriginalSchema
 from pymosaic.io import Directory, open_directory, open_source
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.keywords import checked_keywords
@@ -261,7 +262,8 @@ def _reencode(
     writer_options: dict[str, Any],
 ) -> list[WrittenFile]:
     dataset = Dataset(tuple(paths), filesystem=job.filesystem, partitioning=None, limits=limits)
-    options = {**_options_of(paths, dataset.schema, job.filesystem, limits), **writer_options}
+    found = _options_of(paths, dataset.schema, job.filesystem, limits, writer_options)
+    options = {**found, **writer_options}
     writer = PartitionedWriter(
         job,
         task,
@@ -280,18 +282,26 @@ def _reencode(
 
 
 def _options_of(
-    paths: Iterable[str], schema: pa.Schema, filesystem: Any, limits: Limits
+    paths: Iterable[str],
+    schema: pa.Schema,
+    filesystem: Any,
+    limits: Limits,
+    writer_options: dict[str, Any],
 ) -> dict[str, Any]:
     """The options that files were written with, as far as the files show them."""
     num_buckets = num_columns = 0
     compression = "none"
     statistics: set[str] = set()
+    metadata: dict[str, str] | None = None
     for path in paths:
         source = open_source(path, filesystem)
         try:
-            head = read_head(source, limits)
+            head = read_head(source, limits, keeps_metadata=True)
+            user = dict(OriginalSchema.of_head(head, limits).key_values.user)
         finally:
             source.close()
+        known = user if metadata is None else metadata
+        metadata = {key: value for key, value in known.items() if user.get(key) == value}
         catalog = head.catalog
         if compression == "none":
             compression = head.compression.name
@@ -307,6 +317,8 @@ def _options_of(
         "compression": compression,
         "statistics": [x for x in sorted(statistics) if catalog.has_statistics(catalog.find(x))],
     }
+    if metadata and writer_options.get("checksum", True):
+        options["metadata"] = metadata
     # With as many buckets as columns, the requested number is unknown.
     if 0 < num_buckets < num_columns:
         options["num_buckets"] = num_buckets

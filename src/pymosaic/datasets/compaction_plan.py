@@ -14,6 +14,7 @@ from pymosaic.file.guard import Annex, read_annex
 from pymosaic.file.open_file import FileHead, head_of
 from pymosaic.file.row_group_reader import Selection
 from pymosaic.file.tail import read_tail
+from pymosaic.format.annex import SectionType
 from pymosaic.io import Directory, Entry, open_source
 from pymosaic.limits import Limits
 
@@ -40,8 +41,8 @@ class FileSummary:
         Size of the file, and of its buckets.
     num_row_groups : int
     schema : bytes
-        A digest; files with equal digests can be merged by copying. Files that are guarded by an
-        annex have others than those that are not.
+        A digest; files with equal digests can be merged by copying. Those with an annex have others
+        than those without, and so have files that were written from other types.
     divisible : bool
         Whether its row groups are far smaller than a writer would make them.
     """
@@ -83,7 +84,7 @@ def summarize_files(
                 content = tail.schema_content(limits)
                 footer = tail.footer
                 annex = read_annex(tail, source, limits)
-                guarded = isinstance(annex, Annex) and annex.integrity is not None
+                told = _told(annex if isinstance(annex, Annex) else None)
                 row_groups, size = footer.num_row_groups, footer.schema_offset
                 divisible = (
                     row_groups > 1
@@ -97,12 +98,21 @@ def summarize_files(
             source.size,
             size,
             row_groups,
-            hashlib.sha256(content).digest() + bytes([footer.compression.code, guarded]),
+            hashlib.sha256(content).digest() + bytes([footer.compression.code]) + told,
             divisible,
         )
 
     # A link that leads out of the dataset belongs to someone else.
     return storage.each(summarize, [x for x in take_snapshot(storage).files if not x.outside])
+
+
+def _told(annex: Annex | None) -> bytes:
+    """Whether a file is guarded, and checksums of what it tells of the types of its columns."""
+    told = bytes([annex is not None and annex.integrity is not None])
+    for kind in (SectionType.FIELDS, SectionType.FIELD_DIRECTORY):
+        section = None if annex is None else annex.section(kind)
+        told += b"-" if section is None else b"%d.%d" % (section.size, section.checksum)
+    return told
 
 
 def _is_divisible(head: FileHead, row_group_bytes: int) -> bool:

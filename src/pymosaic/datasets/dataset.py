@@ -13,6 +13,7 @@ from pymosaic.datasets.discovery import DataFile, DatasetSource, Discovery, disc
 from pymosaic.datasets.file_columns import select_fields
 from pymosaic.datasets.files import DatasetFiles, warn_skipped
 from pymosaic.datasets.head_store import HeadStore
+from pymosaic.datasets.original_union import OriginalUnion
 from pymosaic.datasets.partitioning import partition_schema as infer_schema
 from pymosaic.datasets.partitioning import typed_partition
 from pymosaic.datasets.scan import Scan
@@ -20,6 +21,7 @@ from pymosaic.datasets.scan_task import ScanTask
 from pymosaic.datasets.schema_union import unite
 from pymosaic.errors import DatasetError, InvalidOptionError
 from pymosaic.file.open_file import FileHead
+from pymosaic.file.reader import Types
 from pymosaic.filters.row_filter import Filter
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.kernels.catalog import Catalog
@@ -61,6 +63,7 @@ class Dataset(ArrowDataset):
         partition_schema: pa.Schema | None = None,
         skip_missing: bool = False,
         trust_statistics: bool = False,
+        types: Types = "arrow",
     ) -> None:
         super().__init__()
         if partitioning not in ("hive", None):
@@ -71,12 +74,17 @@ class Dataset(ArrowDataset):
             raise InvalidOptionError(f"schema must be a pyarrow.Schema, got {schema!r}")
         if limits is not None and not isinstance(limits, Limits):
             raise InvalidOptionError(f"limits must be a pymosaic.Limits, got {limits!r}")
+        if types not in ("arrow", "mosaic"):
+            raise InvalidOptionError(f"types must be 'arrow' or 'mosaic', got {types!r}")
         self._limits = Limits() if limits is None else limits
         self._on_error = on_error
         self._trust_statistics = bool(trust_statistics)
         # Columns whose types do not unite; with `defer_conflicts` it is an error to select them.
         self._conflicts: dict[str, DatasetError] | None = {} if defer_conflicts else None
         self._skip_missing = skip_missing
+        # A schema that is given says which types are wanted.
+        keeps_types = types == "arrow" and schema is None
+        self._originals = OriginalUnion(self._limits) if keeps_types else None
         if found is None:
             found, files, united = self._find(
                 source, filesystem, partitioning == "hive", schema is None, opened_before
@@ -104,6 +112,8 @@ class Dataset(ArrowDataset):
             self._schema = self._with_partitions(united)
         else:
             self._schema = self._given(schema)
+        self._original = None if self._originals is None else self._originals.schema(self._schema)
+        self._originals = None
         self._catalog: Catalog | None = None
 
     def _find(
@@ -135,6 +145,7 @@ class Dataset(ArrowDataset):
                 self._limits,
                 skip_missing=self._skip_missing,
                 packs=found.packs,
+                keeps_metadata=self._originals is not None,
             )
         else:
             heads = opened_before._files.heads
@@ -143,6 +154,7 @@ class Dataset(ArrowDataset):
                 found.filesystem,
                 skip_missing=self._skip_missing,
                 packs=found.packs,
+                keeps_metadata=self._originals is not None,
             )
 
     def _opened(
@@ -158,11 +170,16 @@ class Dataset(ArrowDataset):
     ) -> tuple[list[DataFile], pa.Schema | None]:
         """Open every file; returns the valid ones and their merged schema."""
         good: list[DataFile] = []
+        originals = self._originals
+        if originals is not None:
+            originals = self._originals = OriginalUnion(self._limits)
 
         def heads() -> Iterator[tuple[str, Catalog]]:
             for file, head in self._heads.load(files):
                 if isinstance(head, FileHead):
                     good.append(file)
+                    if originals is not None:
+                        originals.add(head)
                     yield file.path, head.catalog
                 elif self._on_error == "raise" and not isinstance(head, FileNotFoundError):
                     raise head
@@ -201,6 +218,11 @@ class Dataset(ArrowDataset):
     @property
     def schema(self) -> pa.Schema:
         """All columns; those of partitions come last."""
+        return self._schema if self._original is None else self._original[0]
+
+    @property
+    def stored_schema(self) -> pa.Schema:
+        """The same columns in the types that are stored and that filters compare."""
         return self._schema
 
     @property
@@ -255,6 +277,7 @@ class Dataset(ArrowDataset):
         filter_schema: pa.Schema,
         limit: int | None,
     ) -> Scan:
+        original, changed = self._original_of(chosen)
         if self._conflicts:
             for name in (*chosen.names, *filter_schema.names):
                 if name in self._conflicts:
@@ -268,8 +291,24 @@ class Dataset(ArrowDataset):
             self._limits,
             self._on_error,
             self._trust_statistics,
+            original,
+            changed,
         )
         return Scan(self._files, len(self._schema), task, limit)
+
+    def _original_of(self, chosen: pa.Schema) -> tuple[pa.Schema | None, tuple[int, ...]]:
+        """The chosen columns as they were written, and which of them have other types."""
+        if self._original is None:
+            return None, ()
+        schema, changed = self._original
+        if chosen is self._schema:
+            return schema, tuple(changed)
+        known = set(changed)
+        places = [schema.get_field_index(name) for name in chosen.names]
+        fields = [schema.field(place) for place in places]
+        return pa.schema(fields, schema.metadata), tuple(
+            number for number, place in enumerate(places) if place in known
+        )
 
     def _select(self, columns: Iterable[str], option: str) -> pa.Schema:
         if self._catalog is None:
@@ -303,6 +342,7 @@ def dataset(
     on_error: str = "raise",
     limits: Limits | None = None,
     trust_statistics: bool = False,
+    types: Types = "arrow",
 ) -> Dataset:
     """Read many Mosaic files as one table.
 
@@ -327,6 +367,11 @@ def dataset(
     trust_statistics : bool
         Whether filters, counts and minima may rely on statistics that no checksum covers, as in
         files of other writers; see :func:`pymosaic.read_table`.
+    types : {"arrow", "mosaic"}
+        "arrow": columns have the types that they were written from, as for
+        :func:`pymosaic.read_table`, if all files that have a column were written from the same one;
+        metadata that is the same in all files is kept. "mosaic": the types that columns are stored
+        in, without metadata.
 
     Returns
     -------
@@ -353,4 +398,5 @@ def dataset(
         on_error=on_error,
         limits=limits,
         trust_statistics=trust_statistics,
+        types=types,
     )

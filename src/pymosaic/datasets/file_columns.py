@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pymosaic.arrow.restoring import relabelled
 from pymosaic.datasets.widening import widened
 from pymosaic.errors import DatasetError
 from pymosaic.file.projection import resolve_columns
@@ -17,7 +18,7 @@ from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.column_union import differing
 
-__all__ = ["FileColumns", "WantedColumns", "relabelled", "select_fields"]
+__all__ = ["FileColumns", "WantedColumns", "select_fields"]
 
 
 def select_fields(
@@ -184,19 +185,6 @@ class FileColumns:
 
 # The widest null is a decimal, plus its validity bit.
 _NULL_WIDTH = 17
-
-# struct ArrowArray of the Arrow C data interface: ten fields of eight bytes.
-_ARROW_ARRAY_WORDS = 10
-
-
-def relabelled(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The same columns under the names and nullability of a schema of the same types.
-
-    The schema is exported with the arrays, so that there is no Python object per column.
-    """
-    structure = np.zeros(_ARROW_ARRAY_WORDS, np.int64)
-    batch._export_to_c(structure.ctypes.data)
-    return pa.RecordBatch._import_from_c(structure.ctypes.data, schema)
 
 
 def _cast(column: pa.Array, field: pa.Field, path: str) -> pa.Array:

@@ -21,6 +21,7 @@ from pymosaic.errors import (
     UnsupportedFeatureError,
 )
 from pymosaic.file.catalogs import BYTES_PER_COLUMN
+from pymosaic.file.guard import KeptMetadata
 from pymosaic.file.open_file import FileHead, read_head
 from pymosaic.io import open_directory, open_source, resolve_location, status_of
 from pymosaic.kernels.catalog import Catalog
@@ -83,6 +84,8 @@ class HeadStore:
         Whether :meth:`load` gives the error for a file that is gone, instead of raising it.
     packs : tuple of (str, tuple of (str, int)), optional
         Directories with packs of stored heads, which are read when a head is needed.
+    keeps_metadata : bool
+        Whether heads keep what files tell of their Arrow schemas.
     """
 
     def __init__(
@@ -92,9 +95,12 @@ class HeadStore:
         max_bytes: int = _MAX_KEPT_BYTES,
         skip_missing: bool = False,
         packs: Packs = (),
+        keeps_metadata: bool = False,
     ) -> None:
         self._filesystem = filesystem
         self._packs = packs
+        self._keeps_metadata = keeps_metadata
+        self._metadata: set[KeptMetadata] = set()
         self._stored: dict[str, StoredHead] | None = None
         self._skip_missing = skip_missing
         self._limits = limits
@@ -104,7 +110,8 @@ class HeadStore:
         self._bytes = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": {}, "_stored": None, "_catalogs": set(), "_bytes": 0}
+        empty: dict[str, Any] = {"_kept": {}, "_stored": None, "_bytes": 0}
+        return {**self.__dict__, **empty, "_catalogs": set(), "_metadata": set()}
 
     def get(self, path: str) -> FileHead | None:
         """The head of a file, if cached."""
@@ -121,9 +128,14 @@ class HeadStore:
         filesystem: Any,
         skip_missing: bool = False,
         packs: Packs = (),
+        keeps_metadata: bool = False,
     ) -> HeadStore:
         """A cache for a new listing, with the heads of files that have not changed."""
-        store = HeadStore(filesystem, self._limits, self._max_bytes, skip_missing, packs)
+        store = HeadStore(
+            filesystem, self._limits, self._max_bytes, skip_missing, packs, keeps_metadata
+        )
+        if keeps_metadata and not self._keeps_metadata:
+            return store
         for file in files:
             head = self._kept.get(file.path)
             if head is not None and self._is_unchanged(head, file):
@@ -203,7 +215,9 @@ class HeadStore:
         if not stored.is_of(size, modified):
             return None
         try:
-            return stored.head(file.path, version, self._limits)
+            return stored.head(
+                file.path, version, self._limits, keeps_metadata=self._keeps_metadata
+            )
         except MosaicError:
             return None  # the file itself says what is wrong with it, if anything
 
@@ -214,7 +228,12 @@ class HeadStore:
         weight = _index_weight(head)
         if head.catalog not in self._catalogs:
             weight += BYTES_PER_COLUMN * head.catalog.num_nodes
+        kept = None if head.annex is None else head.annex.kept
+        if kept is not None and kept not in self._metadata:
+            weight += kept.num_bytes
         if self._bytes + weight <= self._max_bytes:
+            if kept is not None:
+                self._metadata.add(kept)
             self._kept[path] = head
             self._catalogs.add(head.catalog)
             self._bytes += weight
@@ -243,7 +262,7 @@ class HeadStore:
         with told_if_gone(file.path, self._filesystem):
             source = open_source(file.path, self._filesystem, size)
             try:
-                found = read_head(source, self._limits)
+                found = read_head(source, self._limits, keeps_metadata=self._keeps_metadata)
             except BROKEN_FILE as error:
                 return file, error
             finally:

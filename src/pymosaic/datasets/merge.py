@@ -11,7 +11,8 @@ buckets adjusted::
 Nothing is decompressed. Checksums are preserved, and the columns with statistics may differ between
 row groups. If all files are guarded by an annex, the new file is; the bytes that are copied are
 compared with the checksums in theirs. If one is not, nothing vouches for its part of the index, and
-the new file has no annex. Metadata that is the same in all files is kept.
+the new file has no annex. Metadata that is the same in all files is kept, and dictionaries are
+united.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ from pymosaic.errors import (
     LimitExceededError,
     located,
 )
+from pymosaic.file.merged_metadata import merged_metadata
 from pymosaic.file.open_file import FileHead, OpenFile, head_of
 from pymosaic.file.plan import plan_row_group
 from pymosaic.file.row_group_reader import BucketLoader, RowGroupReader
 from pymosaic.file.tail import GuardedData, check_size, read_tail, write_tail
-from pymosaic.format.annex import METADATA_SECTIONS, check_body, common_metadata
+from pymosaic.format.annex import METADATA_SECTIONS, check_body
 from pymosaic.format.row_group_index import bucket_place
 from pymosaic.io import Sink, SinkLike, Source, SourceLike, open_sink, open_source
 from pymosaic.keywords import checked_keywords
@@ -266,7 +268,7 @@ def _glue(
         else GuardedData(
             guarded.checksum,
             guarded.bucket_checksums,
-            common_metadata([item.metadata for item in inputs]),
+            merged_metadata([item.metadata for item in inputs], limits),
         ),
     )
     meter.finish()

@@ -11,7 +11,7 @@ partitions take turns would otherwise end a file for each partition and batch.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -119,6 +119,7 @@ class PartitionedWriter:
         target_file_bytes: int = TARGET_FILE_BYTES,
         max_open_files: int = MAX_OPEN_FILES,
         max_file_rows: int | None = None,
+        metadata: Mapping[str, str] | None = None,
         **writer_options: Any,
     ) -> None:
         DatasetOptions(target_file_bytes=target_file_bytes, max_open_files=max_open_files)
@@ -128,6 +129,7 @@ class PartitionedWriter:
         self._directory = directory
         self._schema = file_schema(schema, self._partition_by, writer_options)
         self._options = writer_options
+        self._metadata = metadata
         self._row_group_bytes = WriterOptions(**writer_options).row_group_bytes
         self._target = target_file_bytes
         self._max_open = max_open_files
@@ -243,7 +245,11 @@ class PartitionedWriter:
                 check_name_lengths(directory)
             staged = self._job.file(directory, self._task, self._number)
             writer = MosaicWriter(
-                staged.write_path, self._schema, filesystem=self._job.filesystem, **self._options
+                staged.write_path,
+                self._schema,
+                filesystem=self._job.filesystem,
+                metadata=self._metadata,
+                **self._options,
             )
             file = self._open[directory] = _OpenFile(self._number, writer, staged)
             self._number += 1

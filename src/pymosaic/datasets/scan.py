@@ -91,7 +91,7 @@ class Scan:
     @property
     def schema(self) -> pa.Schema:
         """The columns of the result."""
-        return self._task.schema
+        return self._task.output_schema
 
     def task(self) -> ScanTask:
         """The task that reads pieces of the plan, here or on another machine."""
@@ -265,8 +265,9 @@ class Scan:
         kind = MatrixType.of(dtype, nulls, order)
         task = self._task
         if columns is not None:
-            catalog = catalog_from_arrow(self.schema, 1)
-            task = replace(task, schema=select_fields(self.schema, catalog, columns, "columns"))
+            catalog = catalog_from_arrow(task.schema, 1)
+            schema = select_fields(task.schema, catalog, columns, "columns")
+            task = replace(task, schema=schema, original=None, changed=())
         # One row group each, so that each knows its rows of the matrix.
         pieces = tuple(make_pieces(self._plan_files(), 0))
         return read_matrix(task, pieces, kind, self._limit, out, use_threads, self._files.heads)
@@ -292,14 +293,18 @@ class Scan:
                     Piece(file.path, row_groups, sum(rows), 0, file.partition, found)
                 )
         if open_questions:
-            task = replace(self._task, schema=pa.schema([]))
+            task = replace(self._task, schema=pa.schema([]), original=None, changed=())
             batches = task.read(open_questions, heads=self._files.heads)
             count += sum(batch.num_rows for batch in batches)
         return count if self._limit is None else min(count, self._limit)
 
     def summary(self) -> ScanSummary | None:
         """What metadata alone tells about the columns: see :mod:`pymosaic.datasets.summary`."""
-        return None if self._limit is not None else summarize(self.schema, self._bind(counts=True))
+        return (
+            None
+            if self._limit is not None
+            else summarize(self._task.schema, self._bind(counts=True))
+        )
 
     @property
     def _base(self) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
+from pymosaic.arrow.restoring import restored_batch
 from pymosaic.datasets.binding import BoundFile, ColumnBinding
 from pymosaic.datasets.file_columns import FileColumns
 from pymosaic.datasets.files import warn_skipped
@@ -18,6 +19,7 @@ from pymosaic.datasets.partitioning import Partition
 from pymosaic.datasets.plan import Piece
 from pymosaic.errors import DatasetError, LimitExceededError, located
 from pymosaic.file.open_file import OpenFile, read_head
+from pymosaic.file.original_schema import OriginalSchema
 from pymosaic.file.row_group_reader import RowGroupReader
 from pymosaic.filters.row_filter import Filter
 from pymosaic.io import Source, open_source, resolve_location, status_of, time_of
@@ -34,6 +36,8 @@ _AHEAD_BYTES = 64 << 20
 _REMOTE_READERS = 8
 # The width of the widest value of a partition column, except text.
 _PARTITION_WIDTH = 16
+# Files whose dictionaries a scan keeps.
+_REMEMBERED_FILES = 64
 
 _Unit: TypeAlias = "tuple[_File, int]"
 _Result = TypeVar("_Result")
@@ -49,7 +53,7 @@ class ScanTask:
     Parameters
     ----------
     schema : pyarrow.Schema
-        Columns of the result, in order.
+        Columns of the result, in order, in the types that are stored.
     partition_schema : pyarrow.Schema
         All columns that come from directories.
     row_filter : Filter or None
@@ -64,6 +68,10 @@ class ScanTask:
         ``"raise"``, or ``"skip"`` to skip row groups that cannot be read, with a warning.
     trust_statistics : bool
         Whether statistics that no checksum covers may rule out row groups.
+    original : pyarrow.Schema, optional
+        The columns of the result in the types that they were written from, if those differ.
+    changed : tuple of int
+        The columns, by number, whose types in it are not those of ``schema``.
     """
 
     schema: pa.Schema
@@ -74,6 +82,13 @@ class ScanTask:
     limits: Limits
     on_error: str = "raise"
     trust_statistics: bool = False
+    original: pa.Schema | None = None
+    changed: tuple[int, ...] = ()
+
+    @property
+    def output_schema(self) -> pa.Schema:
+        """The schema of the batches that are read."""
+        return self.schema if self.original is None else self.original
 
     def constants(self, partition: Partition) -> dict[str, pa.Scalar]:
         """The values of a file's partition columns."""
@@ -338,6 +353,17 @@ class _Completing:
 
     def __init__(self, task: ScanTask) -> None:
         self._limits = task.limits
+        self._schema = task.schema
+        self._original = task.original
+        self._changed = task.changed
+        self._with_dictionary = [
+            place
+            for place in task.changed
+            if pa.types.is_dictionary(task.output_schema.field(place).type)
+        ]
+        # By path; row groups of a file are often read one after the other.
+        self._dictionaries: dict[str, dict[int, pa.Array]] = {}
+        self._lock = threading.Lock()
         self._partitions = PartitionColumns(task.schema, task.partition_schema.names)
 
     def read(self, reader: RowGroupReader, bound: BoundFile, piece: Piece) -> pa.RecordBatch | None:
@@ -356,7 +382,27 @@ class _Completing:
         if batch is None:
             return None
         self._check_size(batch.num_rows, bound.columns, piece)
-        return self._partitions.complete(bound.columns.adapt(batch, piece.path), piece.partition)
+        batch = self._partitions.complete(bound.columns.adapt(batch, piece.path), piece.partition)
+        return batch if self._original is None else self._restored(batch, reader, piece.path)
+
+    def _restored(self, batch: pa.RecordBatch, reader: RowGroupReader, path: str) -> pa.RecordBatch:
+        """The batch in the types that it was written from."""
+        dictionaries: dict[int, pa.Array] = {}
+        if self._with_dictionary:
+            with self._lock:
+                if path not in self._dictionaries:
+                    if len(self._dictionaries) >= _REMEMBERED_FILES:
+                        self._dictionaries.clear()
+                    self._dictionaries[path] = self._find_dictionaries(reader.file)
+                dictionaries = self._dictionaries[path]
+        limit = self._limits.max_row_group_bytes
+        return restored_batch(batch, self._original, self._changed, dictionaries, limit)
+
+    def _find_dictionaries(self, file: OpenFile) -> dict[int, pa.Array]:
+        """Dictionaries of wanted columns, by number in the result."""
+        names = [self._schema.field(place).name for place in self._with_dictionary]
+        found = OriginalSchema(file).dictionaries(file.catalog.find_many(names))
+        return {self._with_dictionary[number]: array for number, array in found.items()}
 
     def _check_size(self, num_rows: int, columns: FileColumns, piece: Piece) -> None:
         """Apply the limit to columns that are made up, not read: a file may claim any row count."""

@@ -92,7 +92,7 @@ def check_partition_columns(schema: pa.Schema, partition_by: Sequence[str]) -> p
         raise InvalidOptionError(
             "partition_by names all columns: no columns would be left for the files"
         )
-    return pa.schema(kept)
+    return pa.schema(kept, schema.metadata)
 
 
 def _is_binary(data_type: pa.DataType) -> bool:

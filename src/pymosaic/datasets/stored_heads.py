@@ -98,7 +98,9 @@ class StoredHead:
         """Its size, without the schema block, which files share."""
         return len(self.before) + len(self.after)
 
-    def head(self, name: str, version: object, limits: Limits) -> FileHead:
+    def head(
+        self, name: str, version: object, limits: Limits, *, keeps_metadata: bool = False
+    ) -> FileHead:
         """The head of the file, checked as if it had been read from there.
 
         Raises
@@ -113,7 +115,7 @@ class StoredHead:
             if tail.schema_block == self.schema_block:
                 # The same object for all files of a pack, which is hashed once.
                 catalog = catalogs.parse(self.schema_block, tail.footer.compression, limits)
-            return head_of(tail, source, limits, catalog)
+            return head_of(tail, source, limits, catalog, keeps_metadata=keeps_metadata)
 
     def is_of(self, size: int | None, modified: float | None) -> bool:
         """Whether a file of this size, changed then, is the one that this was read from."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import chain
@@ -25,7 +25,8 @@ from pymosaic.datasets.rolling import (
     file_schema,
 )
 from pymosaic.errors import DatasetExistsError, InvalidDataError, InvalidOptionError
-from pymosaic.file.options import WRITER_OPTIONS
+from pymosaic.file.options import WRITER_OPTIONS, WriterOptions
+from pymosaic.file.original_schema import check_user_metadata
 from pymosaic.io import open_directory
 from pymosaic.keywords import checked_keywords
 from pymosaic.progress import Meter, Progress
@@ -66,6 +67,7 @@ def write_dataset(
     progress: Progress | None = None,
     max_open_files: int = MAX_OPEN_FILES,
     keep_replaced: timedelta | float = DAY_SECONDS,
+    metadata: Mapping[str, str] | None = None,
     **writer_options: Any,
 ) -> WrittenDataset:
     """Write data as a directory of Mosaic files.
@@ -98,6 +100,8 @@ def write_dataset(
     keep_replaced : timedelta or number of seconds
         How long replaced files stay on disk, hidden, for readers that already use them. A later
         write or :func:`pymosaic.vacuum` deletes them.
+    metadata : dict of str, optional
+        Keys and values of your own, kept in each file; see :func:`pymosaic.write_table`.
     **writer_options
         As for :func:`pymosaic.write_table`.
 
@@ -126,6 +130,7 @@ def write_dataset(
     keys = keys or ()
     DatasetOptions(target_file_bytes=target_file_bytes, max_open_files=max_open_files)
     file_schema(schema, keys, writer_options)
+    check_user_metadata(metadata, WriterOptions(**writer_options).checksum)
     # The keys of a replaced dataset no longer matter.
     known = recorded_types(storage) if keeps_files and keys else {}
     types = united_types(storage.name, known, schema, keys)
@@ -144,6 +149,7 @@ def write_dataset(
             partition_by=keys,
             target_file_bytes=target_file_bytes,
             max_open_files=max_open_files,
+            metadata=metadata,
             **writer_options,
         )
     except DatasetExistsError:

@@ -9,10 +9,11 @@ wrong checksum, may be the last bytes of a bucket; the index tells.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 from zlib import crc32
 
 from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
-from pymosaic.file.tail import Tail
+from pymosaic.file.tail import Tail, check_size
 from pymosaic.format import annex as annex_format
 from pymosaic.format.annex import Integrity, Section, SectionType, Trailer
 from pymosaic.format.footer import FOOTER_SIZE
@@ -22,6 +23,7 @@ from pymosaic.limits import Limits
 __all__ = [
     "MISMATCH",
     "Annex",
+    "KeptMetadata",
     "check_absent",
     "check_place",
     "check_tail",
@@ -36,6 +38,24 @@ _CHECKSUM_SIZE = 4
 _SEARCHED_BYTES = 64 << 10
 
 
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class KeptMetadata:
+    """Sections of metadata in memory: bodies by type. Files with equal ones share an object."""
+
+    bodies: tuple[tuple[int, bytes], ...]
+
+    @property
+    def num_bytes(self) -> int:
+        """Size of the bodies."""
+        return sum(len(body) for _, body in self.bodies)
+
+
+_kept_metadata: WeakValueDictionary[tuple[tuple[int, bytes], ...], KeptMetadata] = (
+    WeakValueDictionary()
+)
+_KEPT = (SectionType.KEY_VALUES, SectionType.FIELDS, SectionType.FIELD_DIRECTORY)
+
+
 @dataclass(frozen=True, slots=True)
 class Annex:
     """The annex of an open file.
@@ -47,12 +67,15 @@ class Annex:
     sections : tuple of Section
     integrity : Integrity or None
         Checksums of the other structures.
+    kept : KeptMetadata or None
+        What the file tells of its Arrow schema, except dictionaries, if it was to be kept.
     """
 
     start: int
     stop: int
     sections: tuple[Section, ...]
     integrity: Integrity | None
+    kept: KeptMetadata | None
     _bucket_checksums: memoryview | None
     _num_buckets: int
 
@@ -87,8 +110,12 @@ class Annex:
         return _find(self.sections, kind)
 
 
-def read_annex(tail: Tail, source: Source, limits: Limits) -> Annex | CorruptFileError | None:
+def read_annex(
+    tail: Tail, source: Source, limits: Limits, *, keeps_metadata: bool = False
+) -> Annex | CorruptFileError | None:
     """The annex that ends before the schema block, parsed but for sections of metadata.
+
+    With ``keeps_metadata``, the bytes of these sections are kept.
 
     Returns
     -------
@@ -117,7 +144,23 @@ def read_annex(tail: Tail, source: Source, limits: Limits) -> Annex | CorruptFil
     found = _find(sections, SectionType.INTEGRITY)
     integrity = None if found is None else Integrity.parse(_body(tail, source, found))
     start = stop - trailer.length
-    return Annex(start, stop, sections, integrity, checksums, footer.num_buckets)
+    kept = _kept(tail, source, sections, limits) if keeps_metadata else None
+    return Annex(start, stop, sections, integrity, kept, checksums, footer.num_buckets)
+
+
+def _kept(
+    tail: Tail, source: Source, sections: tuple[Section, ...], limits: Limits
+) -> KeptMetadata | None:
+    bodies = []
+    for kind in _KEPT:
+        section = _find(sections, kind)
+        if section is not None:
+            check_size(_STRUCTURE, section.size, limits)
+            bodies.append((int(kind), bytes(_body(tail, source, section))))
+    if not bodies:
+        return None
+    made = KeptMetadata(tuple(bodies))
+    return _kept_metadata.setdefault(made.bodies, made)
 
 
 def _find(sections: tuple[Section, ...], kind: SectionType) -> Section | None:

@@ -120,6 +120,7 @@ def head_of(
     catalog: Catalog | None = None,
     *,
     keeps_tail: bool = False,
+    keeps_metadata: bool = False,
 ) -> FileHead:
     """Parse the end of a file.
 
@@ -133,9 +134,11 @@ def head_of(
         The catalog of its schema block, if known.
     keeps_tail : bool
         Whether the tail may stay in memory. The index keeps the bytes that it was parsed from.
+    keeps_metadata : bool
+        Whether the head keeps what the file tells of its Arrow schema.
     """
     footer = tail.footer
-    annex = read_annex(tail, source, limits)
+    annex = read_annex(tail, source, limits, keeps_metadata=keeps_metadata)
     doubt = None
     if isinstance(annex, CorruptFileError):
         annex, doubt = None, annex
@@ -154,10 +157,11 @@ def head_of(
     return FileHead(source.name, source.size, footer, catalog, index, annex, source.version)
 
 
-def read_head(source: Source, limits: Limits) -> FileHead:
+def read_head(source: Source, limits: Limits, *, keeps_metadata: bool = False) -> FileHead:
     """Read and check everything but the buckets, in one or two reads."""
     with located(source.name):
-        return head_of(read_tail(source, limits), source, limits)
+        tail = read_tail(source, limits)
+        return head_of(tail, source, limits, keeps_metadata=keeps_metadata)
 
 
 def open_file(source: Source, limits: Limits) -> OpenFile:

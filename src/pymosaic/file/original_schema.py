@@ -7,13 +7,17 @@ it is not is refused.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from pymosaic.errors import CorruptFileError, InvalidDataError, MosaicError
-from pymosaic.file.open_file import OpenFile
+from pymosaic.errors import CorruptFileError, InvalidDataError, InvalidOptionError, MosaicError
+from pymosaic.file.guard import Annex
+from pymosaic.file.open_file import Fetch, FileHead
+from pymosaic.file.plan import ByteRange
 from pymosaic.file.projection import Positions
 from pymosaic.file.row_group_reader import Selection
 from pymosaic.format import annex as annex_format
@@ -23,8 +27,16 @@ from pymosaic.format.annex_metadata import FieldDirectory, KeyValues
 from pymosaic.format.compression import ZSTD
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.kernels.catalog import Catalog
+from pymosaic.limits import Limits
 
-__all__ = ["OriginalSchema", "SchemaRecorder", "check_user_metadata"]
+__all__ = [
+    "OriginalSchema",
+    "SchemaRecorder",
+    "check_user_metadata",
+    "emit_dictionaries",
+    "parse_dictionaries",
+    "united_dictionary",
+]
 
 _STRUCTURE = "annex"
 # Columns whose fields are compressed, and read, together.
@@ -69,7 +81,7 @@ class SchemaRecorder:
                 # Values of this batch may be in no dictionary.
                 known = None
             elif known is not None and not known.equals(entries):
-                known = _united(known, entries)
+                known = united_dictionary(known, entries)
             if known is not None and known.get_total_buffer_size() > _MAX_DICTIONARY_BYTES:
                 known = None
             self._dictionaries[name] = known
@@ -83,27 +95,57 @@ class SchemaRecorder:
             bodies.append(Body(SectionType.KEY_VALUES, annex_metadata.emit_key_values(pairs)))
         if self._unusual:
             bodies += _field_bodies(self._schema, self._unusual, self._catalog)
-        columns = {
-            str(self._catalog.find(name)): pa.ListArray.from_arrays([0, len(entries)], entries)
+        dictionaries = {
+            self._catalog.find(name): entries
             for name, entries in self._dictionaries.items()
             if entries is not None
         }
-        if columns:
-            body = annex_metadata.emit_content(_stream(columns))
-            bodies.append(Body(SectionType.DICTIONARIES, body))
+        if dictionaries:
+            bodies.append(Body(SectionType.DICTIONARIES, emit_dictionaries(dictionaries)))
         return bodies
 
 
-def _united(known: pa.Array, entries: pa.Array) -> pa.Array | None:
+def united_dictionary(known: pa.Array, entries: pa.Array) -> pa.Array | None:
+    """The entries of two dictionaries, those that are new last; None if that is not possible."""
     import pyarrow.compute as pc
 
     if known.type != entries.type:
         return None
-    return pa.concat_arrays([known, entries.filter(pc.invert(pc.is_in(entries, known)))])
+    if known.equals(entries):
+        return known
+    try:
+        united = pa.concat_arrays([known, entries.filter(pc.invert(pc.is_in(entries, known)))])
+    except pa.ArrowNotImplementedError:
+        return None  # pyarrow does not look such values up
+    return None if united.get_total_buffer_size() > _MAX_DICTIONARY_BYTES else united
 
 
-def check_user_metadata(metadata: object) -> dict[str, str]:
-    """The metadata of a user, which must be text."""
+def emit_dictionaries(dictionaries: Mapping[int, pa.Array]) -> bytes:
+    """The body of a section of dictionaries, given by position."""
+    columns = {
+        str(position): pa.ListArray.from_arrays([0, len(entries)], entries)
+        for position, entries in dictionaries.items()
+    }
+    return annex_metadata.emit_content(_stream(columns))
+
+
+def parse_dictionaries(body: bytes | memoryview, limits: Limits) -> dict[int, pa.Array]:
+    """The dictionaries in the body of their section, by position."""
+    content = annex_metadata.parse_content(memoryview(body), limits)
+    try:
+        with pa.ipc.open_stream(pa.py_buffer(content)) as reader:
+            batch = reader.read_next_batch()
+        batch.validate(full=True)
+        return {
+            int(name): column.flatten()
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        }
+    except (pa.ArrowException, OSError, ValueError, AttributeError, StopIteration) as error:
+        raise CorruptFileError(f"dictionaries: {error}", structure=_STRUCTURE) from error
+
+
+def check_user_metadata(metadata: object, has_annex: bool) -> dict[str, str]:
+    """The metadata of a user, which must be text and needs an annex."""
     if metadata is None:
         return {}
     if not isinstance(metadata, Mapping):
@@ -111,6 +153,8 @@ def check_user_metadata(metadata: object) -> dict[str, str]:
     for key, value in metadata.items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise InvalidDataError(f"metadata must be a dict of str, got {key!r}: {value!r}")
+    if metadata and not has_annex:
+        raise InvalidOptionError("metadata is stored in the annex, which needs checksum=True")
     return dict(metadata)
 
 
@@ -149,16 +193,73 @@ def _field_bodies(schema: pa.Schema, unusual: list[int], catalog: Catalog) -> li
     ]
 
 
+class _Described(Protocol):
+    """A file, as far as it is needed to read its schema."""
+
+    @property
+    def annex(self) -> Annex | None: ...
+    @property
+    def catalog(self) -> Catalog: ...
+    @property
+    def limits(self) -> Limits: ...
+    @property
+    def fetch(self) -> Fetch: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _DescribedHead:
+    """The head of a file that keeps its metadata."""
+
+    annex: Annex | None
+    catalog: Catalog
+    limits: Limits
+
+    def fetch(self, ranges: Sequence[ByteRange], /) -> list[memoryview]:
+        """Bytes of the sections that are kept."""
+        return [self._bytes(start, size) for start, size in ranges]
+
+    def _bytes(self, start: int, size: int) -> memoryview:
+        annex = self.annex
+        for kind, body in () if annex is None or annex.kept is None else annex.kept.bodies:
+            section = annex.section(SectionType(kind)) if annex is not None else None
+            if section is not None and section.start <= start and start + size <= section.stop:
+                return memoryview(body)[start - section.start :][:size]
+        raise AssertionError("bytes that are not kept")
+
+
 class OriginalSchema:
     """The Arrow schema of an open file as it was written, read as far as it is needed."""
 
-    def __init__(self, file: OpenFile) -> None:
+    def __init__(self, file: _Described) -> None:
         self._file = file
         self._key_values: KeyValues | None = None
         self._directory: FieldDirectory | None = None
         self._groups: set[int] = set()
         self._fields: dict[int, pa.Field] = {}
         self._dictionaries: dict[int, pa.Array] | None = None
+        # What was asked for last; reading asks several times.
+        self._described: tuple[Selection, tuple[pa.Schema, list[int]]] | None = None
+
+    @classmethod
+    def of_head(cls, head: FileHead, limits: Limits) -> OriginalSchema:
+        """That of a file whose head keeps it; without dictionaries."""
+        return cls(_DescribedHead(head.annex, head.catalog, limits))
+
+    @property
+    def content_of_fields(self) -> bytes | None:
+        """The stored bytes of all fields: files in which they are equal have the same fields."""
+        fields, directory = map(self._content, (SectionType.FIELDS, SectionType.FIELD_DIRECTORY))
+        return None if fields is None or directory is None else directory + fields
+
+    @property
+    def content_of_key_values(self) -> bytes | None:
+        """The stored bytes of keys and values."""
+        return self._content(SectionType.KEY_VALUES)
+
+    def _content(self, kind: SectionType) -> bytes | None:
+        annex = self._file.annex
+        kept = None if annex is None else annex.kept
+        return None if kept is None else dict(kept.bodies).get(int(kind))
 
     @property
     def key_values(self) -> KeyValues:
@@ -174,17 +275,37 @@ class OriginalSchema:
 
     def schema(self, selection: Selection) -> pa.Schema:
         """The schema of some columns as it was written, with its metadata."""
+        return self.described(selection)[0]
+
+    def described(self, selection: Selection) -> tuple[pa.Schema, list[int]]:
+        """The schema of some columns, and the numbers of those whose type is not the stored one."""
+        if self._described is not None and self._described[0] is selection:
+            return self._described[1]
+        found = self._describe(selection)
+        self._described = selection, found
+        return found
+
+    def _describe(self, selection: Selection) -> tuple[pa.Schema, list[int]]:
         stored = selection.import_schema()
-        changed = self._load(selection.positions)
         metadata = dict(self.key_values.arrow) or None
-        if not changed:
-            return stored.with_metadata(metadata)
+        listed = self.fields(selection.positions)
+        if not listed:
+            return stored.with_metadata(metadata), []
         fields = list(stored)
-        for index, position in enumerate(selection.positions.tolist()):
-            field = self._fields.get(position)
-            if field is not None:
-                fields[index] = field.with_name(fields[index].name)
-        return pa.schema(fields, metadata)
+        changed = []
+        for index, field in listed.items():
+            if not field.type.equals(fields[index].type, check_metadata=True):
+                changed.append(index)
+            fields[index] = field.with_name(fields[index].name)
+        return pa.schema(fields, metadata), changed
+
+    def fields(self, positions: Positions) -> dict[int, pa.Field]:
+        """The fields of columns that have one, by their place among the positions."""
+        if not self._load(positions):
+            return {}
+        known = self._fields
+        places = enumerate(positions.tolist())
+        return {place: known[position] for place, position in places if position in known}
 
     @property
     def is_kept(self) -> bool:
@@ -192,29 +313,16 @@ class OriginalSchema:
         kinds = (SectionType.KEY_VALUES, SectionType.FIELDS)
         return any(self._section(kind) is not None for kind in kinds)
 
-    def dictionaries(self, selection: Selection) -> dict[int, pa.Array]:
-        """The dictionaries of some columns, by place in the selection."""
+    def dictionaries(self, positions: Positions) -> dict[int, pa.Array]:
+        """The dictionaries of some columns, by their place among the positions."""
         if self._dictionaries is None:
             body = self._body(SectionType.DICTIONARIES)
-            self._dictionaries = {} if body is None else self._parse_dictionaries(body)
+            self._dictionaries = {} if body is None else parse_dictionaries(body, self._file.limits)
         found = self._dictionaries
         if not found:
             return {}
-        places = enumerate(selection.positions.tolist())
+        places = enumerate(positions.tolist())
         return {place: found[position] for place, position in places if position in found}
-
-    def _parse_dictionaries(self, body: memoryview) -> dict[int, pa.Array]:
-        content = annex_metadata.parse_content(body, self._file.limits)
-        try:
-            with pa.ipc.open_stream(pa.py_buffer(content)) as reader:
-                batch = reader.read_next_batch()
-            batch.validate(full=True)
-            return {
-                int(name): column.values
-                for name, column in zip(batch.schema.names, batch.columns, strict=True)
-            }
-        except (pa.ArrowException, OSError, ValueError, AttributeError) as error:
-            raise CorruptFileError(f"dictionaries: {error}", structure=_STRUCTURE) from error
 
     def _section(self, kind: SectionType) -> Section | None:
         annex = self._file.annex

@@ -61,11 +61,11 @@ class MosaicFile(Closing):
     merge_gap : int, optional
         Byte ranges at most this many bytes apart share a read. By default 4 KiB for local files,
         where reads are cheap, and 1 MiB for object stores, where requests are not.
-    types : {"mosaic", "arrow"}
-        "mosaic": the types that columns are stored in. "arrow": the schema as it was written, from
-        the annex of the file, with its metadata: dictionaries, unsigned and half-precision
-        numbers, large, view and fixed-size variants, extension types. Files without it, as those of
-        other writers, are read in the types that are stored.
+    types : {"arrow", "mosaic"}
+        "arrow": the schema as it was written, from the annex of the file, with its metadata:
+        dictionaries, unsigned and half-precision numbers, large, view and fixed-size variants,
+        extension types. Files without it, as those of other writers, are read in the types that are
+        stored. "mosaic": the types that columns are stored in, without metadata.
     trust_statistics : bool
         Whether a filter may skip row groups by statistics that no checksum covers, as in files of
         other writers; see :func:`pymosaic.read_table`.
@@ -89,7 +89,7 @@ class MosaicFile(Closing):
         filesystem: object = None,
         limits: Limits | None = None,
         merge_gap: int | None = None,
-        types: Types = "mosaic",
+        types: Types = "arrow",
         trust_statistics: bool = False,
     ) -> None:
         if types not in ("mosaic", "arrow"):
@@ -359,11 +359,11 @@ class MosaicFile(Closing):
     def _restoring(
         self, selection: Selection, original: OriginalSchema
     ) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-        schema = self._schema_of(selection)
         with located(self._opened.name):
-            dictionaries = original.dictionaries(selection)
+            schema, changed = original.described(selection)
+            dictionaries = original.dictionaries(selection.positions) if changed else {}
         limit = self._opened.limits.max_row_group_bytes
-        return lambda batch: restored_batch(batch, schema, dictionaries, limit)
+        return lambda batch: restored_batch(batch, schema, changed, dictionaries, limit)
 
     def _row_filter(self, filters: object) -> _RowFilter | None:
         # pyarrow.compute, which filters need, takes a quarter of the import time of the whole
@@ -460,7 +460,7 @@ def read_table(
     use_threads: bool = True,
     filesystem: object = None,
     limits: Limits | None = None,
-    types: Types = "mosaic",
+    types: Types = "arrow",
     trust_statistics: bool = False,
 ) -> pa.Table:
     """Read a Mosaic file into an Arrow table.
@@ -483,11 +483,11 @@ def read_table(
         The file system of ``source``, which must then be a path.
     limits : Limits, optional
         Caps on what the file may demand.
-    types : {"mosaic", "arrow"}
-        "mosaic": the types that columns are stored in. "arrow": the schema as it was written, from
-        the annex of the file, with its metadata: dictionaries, unsigned and half-precision
-        numbers, large, view and fixed-size variants, extension types. Files without it, as those of
-        other writers, are read in the types that are stored.
+    types : {"arrow", "mosaic"}
+        "arrow": the schema as it was written, from the annex of the file, with its metadata:
+        dictionaries, unsigned and half-precision numbers, large, view and fixed-size variants,
+        extension types. Files without it, as those of other writers, are read in the types that are
+        stored. "mosaic": the types that columns are stored in, without metadata.
     trust_statistics : bool
         Whether a filter may skip row groups by statistics that no checksum covers, as in files of
         other writers. A flipped bit in them could hide rows, so that by default the columns of the
@@ -530,7 +530,7 @@ def read_schema(
     *,
     filesystem: object = None,
     limits: Limits | None = None,
-    types: Types = "mosaic",
+    types: Types = "arrow",
 ) -> pa.Schema:
     """Read the Arrow schema of a file; for ``types``, see :func:`pymosaic.read_table`.
 

@@ -225,6 +225,11 @@ class RowGroupReader:
         self._budget = MemoryBudget(file.limits.max_row_group_bytes, table_budget)
         self._kept: dict[int, BucketLoader] = {}
 
+    @property
+    def file(self) -> OpenFile:
+        """The file that the row group is part of."""
+        return self._file
+
     def read(self, selection: Selection, keep_buckets: bool = False) -> pa.RecordBatch:
         """The selected columns, in the order of the selection.
 

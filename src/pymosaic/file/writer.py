@@ -97,9 +97,7 @@ class MosaicWriter(Closing):
         self._closed_because: str | None = "it could not be opened"
         self._aborted_by_error = False
         self._options = WriterOptions(**options)
-        user = check_user_metadata(metadata)
-        if user and not self._options.checksum:
-            raise InvalidOptionError("metadata is stored in the annex, which needs checksum=True")
+        user = check_user_metadata(metadata, self._options.checksum)
         if not isinstance(schema, pa.Schema):
             try:
                 schema = pa.schema(schema)

@@ -36,7 +36,7 @@ CRC-32 is that of zlib; it detects every change of up to 32 bits in a row.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from zlib import crc32
@@ -56,7 +56,6 @@ __all__ = [
     "SectionType",
     "Trailer",
     "check_body",
-    "common_metadata",
     "emit",
     "emit_bucket_checksums",
     "emit_head",
@@ -220,20 +219,6 @@ def parse_table(trailer: Trailer, closing: bytes | memoryview, stop: int) -> tup
             structure=STRUCTURE,
         )
     return tuple(sections)
-
-
-def common_metadata(files: Sequence[Mapping[int, bytes]]) -> list[Body]:
-    """The sections of metadata that are the same in all files, which have the same columns."""
-    kept = {
-        kind: files[0][kind]
-        for kind in METADATA_SECTIONS
-        if all(kind in file and file[kind] == files[0].get(kind) for file in files)
-    }
-    if SectionType.FIELDS not in kept or SectionType.FIELD_DIRECTORY not in kept:
-        # One is of no use without the other.
-        kept.pop(SectionType.FIELDS, None)
-        kept.pop(SectionType.FIELD_DIRECTORY, None)
-    return [Body(kind, data) for kind, data in kept.items()]
 
 
 def check_body(section: Section, body: bytes | memoryview) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from pymosaic.datasets.dataset import Dataset
     from pymosaic.datasets.discovery import DatasetSource
+    from pymosaic.file.reader import Types
     from pymosaic.limits import Limits
 
 __all__ = ["read_pandas"]
@@ -29,6 +30,7 @@ def read_pandas(
     filesystem: object = None,
     limits: Limits | None = None,
     trust_statistics: bool = False,
+    types: Types = "arrow",
 ) -> pd.DataFrame:
     """Read Mosaic files into a pandas DataFrame.
 
@@ -53,6 +55,9 @@ def read_pandas(
         Caps on what a file may demand.
     trust_statistics : bool
         As for :func:`pymosaic.read_table`.
+    types : {"arrow", "mosaic"}
+        "arrow": a frame that was written comes back with its index and dtypes. "mosaic": columns
+        have the types that are stored.
 
     Returns
     -------
@@ -73,7 +78,11 @@ def read_pandas(
 
     if not isinstance(source, Dataset):
         source = dataset(
-            source, filesystem=filesystem, limits=limits, trust_statistics=trust_statistics
+            source,
+            filesystem=filesystem,
+            limits=limits,
+            trust_statistics=trust_statistics,
+            types=types,
         )
     table = source.scan(columns, filters).to_table()
     return table_to_frame(table, index, dtype_backend)

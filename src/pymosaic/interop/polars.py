@@ -75,7 +75,7 @@ def scan_polars(source: DatasetSource | ArrowDataset, **options: Any) -> pl.Lazy
         columns = with_columns
         row_filter = None
         if predicate is not None:
-            predicate, row_filter = _push_down(predicate, opened.schema)
+            predicate, row_filter = _push_down(predicate, opened.stored_schema)
             if columns is not None and predicate is not None:
                 columns = [*columns, *predicate.meta.root_names()]
         limit = n_rows if predicate is None else None
@@ -100,11 +100,13 @@ def _schema(schema: pa.Schema) -> dict[str, pl.DataType]:
     """Names and Polars types; the type of many columns is converted once."""
     import polars as pl
 
-    types = schema.types
-    kinds = list(dict.fromkeys(types))
-    sample = pa.schema([(str(number), kind) for number, kind in enumerate(kinds)]).empty_table()
-    found = dict(zip(kinds, pl.DataFrame(sample).dtypes, strict=True))
-    return {name: found[kind] for name, kind in zip(schema.names, types, strict=True)}
+    fields = [field.with_name("").with_nullable(True) for field in schema]
+    # Some types are told apart by their metadata only.
+    kinds = [(field.type, field.metadata and tuple(field.metadata.items())) for field in fields]
+    distinct = dict(zip(kinds, fields, strict=True))
+    sample = pa.schema([field.with_name(str(i)) for i, field in enumerate(distinct.values())])
+    found = dict(zip(distinct, pl.DataFrame(sample.empty_table()).dtypes, strict=True))
+    return {name: found[kind] for name, kind in zip(schema.names, kinds, strict=True)}
 
 
 def _push_down(predicate: pl.Expr, schema: pa.Schema) -> tuple[pl.Expr | None, Filter | None]:

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pymosaic.arrow.restoring import relabelled
 from pymosaic.arrow.statistics import ColumnStatistics
-from pymosaic.datasets.file_columns import relabelled
 from pymosaic.filters.row_filter import Filter
 from pymosaic.paimon.column_files import OpenColumnFile
 from pymosaic.paimon.layout import ColumnLayout, FilePart

@@ -47,7 +47,7 @@ def collect_dataset(base: str, title: str | None) -> dict[str, Any]:
         shown: dict[str, Any] = {"path": _below(data_file.path, base)}
         files.append(shown)
         try:
-            with MosaicFile(data_file.path, filesystem=found.filesystem) as file:
+            with MosaicFile(data_file.path, filesystem=found.filesystem, types="mosaic") as file:
                 catalog, metadata = opened(file).catalog, file.metadata
                 key = (tuple(catalog.names()), metadata.num_buckets, tuple(file.schema.types))
                 number = schemas.setdefault(key, len(schemas))

@@ -113,7 +113,7 @@ def write_report(
             _DATASET_STYLES,
         )
     else:
-        with MosaicFile(source, filesystem=filesystem) as file:
+        with MosaicFile(source, filesystem=filesystem, types="mosaic") as file:
             document, arrays = collect(file, int(samples), title)
         payload = pack(document, arrays)
         page = _page(document["title"], payload, "page.html", _SCRIPTS, _STYLES)

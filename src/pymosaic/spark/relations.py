@@ -156,6 +156,7 @@ class Relation:
             partition_schema=partition_schema,
             skip_missing=options.ignore_missing_files,
             trust_statistics=options.trust_statistics,
+            types="mosaic",
         )
         if schema is None:
             _opened.put(key, place, dataset)
@@ -275,7 +276,7 @@ def _files(options: SourceOptions) -> tuple[DataFile, ...]:
 def _first_schema(files: Sequence[DataFile], filesystem: Any, keys: Sequence[str]) -> pa.Schema:
     """The columns of the file whose path comes first."""
     first = min(files, key=lambda file: file.path)
-    with MosaicFile(first.path, filesystem=filesystem) as file:
+    with MosaicFile(first.path, filesystem=filesystem, types="mosaic") as file:
         return pa.schema([field for field in file.schema if field.name not in keys])
 
 

@@ -287,11 +287,13 @@ def _known_names(storage: Directory, wanted: Sequence[str]) -> list[str]:
         keys = [key for key, _ in split_partition(newest.path.split("/")[:-1])]
         with (
             suppress(FileNotFoundError),  # it was replaced just now
-            MosaicFile(storage.full_path(newest.path), filesystem=storage.filesystem) as file,
+            MosaicFile(
+                storage.full_path(newest.path), filesystem=storage.filesystem, types="mosaic"
+            ) as file,
         ):
             names = [*file.schema.names, *keys]
             if set(wanted).issubset(names):
                 return names
     from pymosaic.datasets.dataset import Dataset
 
-    return list(Dataset(storage.base, filesystem=storage.filesystem).schema.names)
+    return list(Dataset(storage.base, filesystem=storage.filesystem, types="mosaic").schema.names)

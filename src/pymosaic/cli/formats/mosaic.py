@@ -30,7 +30,7 @@ class _MosaicTableWriter(TableWriter):
 
 def read(path: str, kind: FileKind) -> TableReader:
     """Open a Mosaic file."""
-    return OpenFileReader(MosaicFile(path))
+    return OpenFileReader(MosaicFile(path, types="mosaic"))
 
 
 def write(path: str, kind: FileKind, schema: pa.Schema, options: dict[str, Any]) -> TableWriter:

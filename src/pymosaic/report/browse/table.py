@@ -36,7 +36,7 @@ class BrowsedTable:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.dataset = Dataset((path,))
+        self.dataset = Dataset((path,), types="mosaic")
         self.schema = self.dataset.schema
         self.names: list[str] = list(self.schema.names)
         self.num_rows: int = self.dataset.count_rows()

@@ -163,5 +163,5 @@ def _num_columns(storage: Directory, written: list[WrittenFile]) -> int:
     if not written:
         return 0
     path = storage.full_path(written[0].staged.final_path)
-    with MosaicFile(path, filesystem=storage.filesystem) as file:
+    with MosaicFile(path, filesystem=storage.filesystem, types="mosaic") as file:
         return file.num_columns

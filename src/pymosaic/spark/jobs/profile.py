@@ -116,7 +116,7 @@ def profile(
     if place is not None and place.rpartition(".")[2] not in _FORMATS:
         raise InvalidOptionError(f"output must end in .{', .'.join(_FORMATS)}, got {place!r}")
     [base], filesystem = locate([os.fspath(target)], storage or {})
-    dataset = Dataset(base, filesystem=filesystem)
+    dataset = Dataset(base, filesystem=filesystem, types="mosaic")
     scan = dataset.scan(columns)
     plan = scan.plan()
     watch = Watch(spark, progress)
@@ -267,7 +267,9 @@ def _work(task: ScanTask, filesystem: Any) -> Callable[[list[Piece], str], _Prof
         for piece in pieces:
             # Keys of directories are not stored in the file.
             stored = {x: y for x, y in places.items() if x not in dict(piece.partition)}
-            with MosaicFile(piece.path, filesystem=filesystem, limits=task.limits) as file:
+            with MosaicFile(
+                piece.path, filesystem=filesystem, limits=task.limits, types="mosaic"
+            ) as file:
                 for row_group in piece.row_groups:
                     found.add_storage(file, row_group, stored)
         return found

@@ -164,7 +164,7 @@ def verify(
     readable = all(check.readable for check in checks)
     differences: tuple[Difference, ...] = ()
     if frame is not None and readable:
-        dataset = Dataset(base, filesystem=filesystem)
+        dataset = Dataset(base, filesystem=filesystem, types="mosaic")
         differences = tuple(_compare(watch, spark, frame, dataset))
     watch.finish()
     size = sum(entry.size for entry in entries)
@@ -200,7 +200,7 @@ def _check(storage: Directory, deep: bool) -> Callable[[Entry, str], _Check]:
         found = _Check(tuple(verify_file(path, deep, filesystem=storage.filesystem)))
         if not found.readable:
             return found
-        with MosaicFile(path, filesystem=storage.filesystem) as file:
+        with MosaicFile(path, filesystem=storage.filesystem, types="mosaic") as file:
             return _Check(found.findings, file.num_rows, file.num_columns)
 
     return check
