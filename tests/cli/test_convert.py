@@ -31,6 +31,48 @@ def test_formats_with_types_give_back_the_same_table(run, small, tmp_path, exten
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([there.name, back.name])
 
 
+def detailed_table():
+    schema = pa.schema(
+        [
+            pa.field("kind", pa.dictionary(pa.int8(), pa.string()), metadata={"about": "it"}),
+            pa.field("n", pa.uint32()),
+            pa.field("text", pa.large_string()),
+        ],
+        {"origin": "here"},
+    )
+    return pa.table([["b", "a", "b"], [1, None, 3], ["x", "y", None]], schema)
+
+
+@pytest.mark.parametrize("extension", EXACT)
+def test_types_that_mosaic_lacks_survive(run, tmp_path, extension):
+    source, there, back = (tmp_path / x for x in ("a.mosaic", f"b.{extension}", "c.mosaic"))
+    table = detailed_table()
+    pymosaic.write_table(table, source)
+    assert run("convert", source, there).code == 0
+    assert run("convert", there, back, "--where", "n > 0").code == 0
+    found = pymosaic.read_table(back)
+    assert found.schema.equals(table.schema, check_metadata=extension != "parquet")
+    assert found.schema.metadata[b"origin"] == b"here"
+    assert found.to_pylist() == [row for row in table.to_pylist() if row["n"]]
+    some = tmp_path / "some.mosaic"
+    assert run("convert", source, some, "-c", "n").code == 0
+    assert pymosaic.read_schema(some).equals(table.select(["n"]).schema, check_metadata=True)
+
+
+@pytest.mark.parametrize("extension", ["csv", "jsonl", "orc", "parquet", "lance", "arrow"])
+def test_types_that_a_format_lacks_are_written_as_stored(run, tmp_path, extension):
+    table = detailed_table().append_column("half", pa.array([1.5, None, 2], pa.float16()))
+    views = pa.array(["x", None, "z"], pa.string_view())
+    table = table.append_column("view", views)
+    for name in ("a.mosaic", "b.mosaic"):
+        pymosaic.write_table(table, tmp_path / name)
+    there = tmp_path / f"there.{extension}"
+    result = run("convert", tmp_path / "a.mosaic", tmp_path / "b.mosaic", there)
+    assert result.code == 0, result.stderr
+    count = run("count", there, "--json")
+    assert count.json()["num_rows"] == 6
+
+
 def test_orc_keeps_values(run, small, tmp_path):
     there, back = tmp_path / "there.orc", tmp_path / "back.mosaic"
     assert run("convert", small, there).code == 0

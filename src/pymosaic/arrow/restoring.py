@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
 
-from pymosaic.errors import CorruptFileError, LimitExceededError, UnsupportedFeatureError
+from pymosaic.errors import (
+    CorruptFileError,
+    LimitExceededError,
+    MosaicError,
+    UnsupportedFeatureError,
+)
 
-__all__ = ["relabelled", "restored", "restored_batch"]
+__all__ = ["can_restore", "relabelled", "restored", "restored_batch"]
 
 # struct ArrowArray of the Arrow C data interface: ten fields of eight bytes.
 _ARROW_ARRAY_WORDS = 10
@@ -23,6 +29,24 @@ def relabelled(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     structure = np.zeros(_ARROW_ARRAY_WORDS, np.int64)
     batch._export_to_c(structure.ctypes.data)
     return pa.RecordBatch._import_from_c(structure.ctypes.data, schema)
+
+
+@lru_cache(maxsize=1024)
+def can_restore(stored: pa.DataType, target: pa.DataType) -> bool:
+    """Whether this version of pyarrow converts one type to the other, whatever the values.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> can_restore(pa.int16(), pa.uint8())
+    True
+    """
+    try:
+        for rows in (0, 1):
+            restored(pa.nulls(rows, stored), target)
+    except MosaicError:
+        return False
+    return True
 
 
 def restored(column: pa.Array, target: pa.DataType, dictionary: pa.Array | None = None) -> pa.Array:
@@ -77,7 +101,37 @@ def _restored(column: pa.Array, target: pa.DataType) -> pa.Array:
         return _list_view(column, target)
     if pa.types.is_string_view(target) or pa.types.is_binary_view(target):
         return _view(column.cast(target))
-    return column.cast(target)
+    try:
+        return column.cast(target)
+    except pa.ArrowNotImplementedError:
+        return _rebuilt(column, target)
+
+
+def _rebuilt(column: pa.Array, target: pa.DataType) -> pa.Array:
+    """A list or map made anew, whose elements pyarrow's own cast does not convert."""
+    kinds = pa.types
+    mask = column.is_null() if column.null_count else None
+    if kinds.is_map(column.type) and kinds.is_map(target):
+        parts = (
+            _restored(column.keys, target.key_type),
+            _restored(column.items, target.item_type),
+        )
+        # Null slots have no elements here: they are made so that offsets need not be null.
+        return pa.MapArray.from_arrays(column.offsets, *parts, type=target, mask=mask)
+    if kinds.is_list(column.type) and (kinds.is_list(target) or kinds.is_large_list(target)):
+        values = _restored(column.values, target.value_type)
+        large = kinds.is_large_list(target)
+        make = pa.LargeListArray if large else pa.ListArray
+        offsets = column.offsets.cast(pa.int64() if large else pa.int32())
+        return make.from_arrays(offsets, values, type=target, mask=mask)
+    if kinds.is_list(column.type) and kinds.is_fixed_size_list(target):
+        plain = column.cast(pa.list_(column.type.value_field, target.list_size))
+        start = plain.offset * target.list_size
+        values = plain.values.slice(start, len(plain) * target.list_size)
+        return pa.FixedSizeListArray.from_arrays(
+            _restored(values, target.value_type), type=target, mask=mask
+        )
+    raise pa.ArrowNotImplementedError(f"no conversion from {column.type}")
 
 
 def _view(values: pa.Array) -> pa.Array:

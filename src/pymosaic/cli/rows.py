@@ -31,6 +31,7 @@ class Rows(Closing, abc.ABC):
     """A table that rows are read from."""
 
     num_rows: int | None
+    is_mosaic = False
 
     @property
     @abc.abstractmethod
@@ -52,7 +53,7 @@ class Rows(Closing, abc.ABC):
         """The schema of these columns."""
         if names == self.schema.names:
             return self.schema
-        return pa.schema([self.schema.field(name) for name in names])
+        return pa.schema([self.schema.field(name) for name in names], self.schema.metadata)
 
     @abc.abstractmethod
     def batches(
@@ -108,6 +109,8 @@ def open_rows(
 class _FileRows(Rows):
     """One Mosaic file."""
 
+    is_mosaic = True
+
     def __init__(self, path: str, types: Types) -> None:
         self._file = MosaicFile(path, types=types)
         self.num_rows = self._file.num_rows
@@ -144,6 +147,8 @@ class _FileRows(Rows):
 
 class _DatasetRows(Rows):
     """Several Mosaic files, merged by column name."""
+
+    is_mosaic = True
 
     def __init__(self, sources: list[str], types: Types) -> None:
         # One file, the most common case, needs nothing of this, which takes a while to import.

@@ -1,9 +1,9 @@
 """The Arrow schemas of files as they were written, merged like their columns.
 
 A column keeps the type that it was written from if all files that have it were written from the
-same one, and if they store it alike. Otherwise it has the type that is stored. Of metadata, keys
-that have the same value everywhere are kept: of the schema in all files, of a field in all files
-that have the column.
+same one, and if they store it alike. Otherwise it has the type that is stored, without metadata.
+Keys of metadata that have the same value everywhere are kept: those of the schema in all files,
+those of a field in all files that have the column.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from pymosaic.arrow.restoring import can_restore
 from pymosaic.errors import CorruptFileError, InvalidDataError, InvalidOptionError, MosaicError
 from pymosaic.file.guard import Annex
 from pymosaic.file.open_file import Fetch, FileHead
@@ -396,4 +397,9 @@ class OriginalSchema:
                     f"{left.type}",
                     structure=_STRUCTURE,
                 )
-        return dict(zip(members.tolist(), schema, strict=True))
+        pairs = zip(members.tolist(), schema, stored, strict=True)
+        return {
+            # A type that this version of pyarrow cannot make stays as it is stored.
+            position: field if can_restore(kept.type, field.type) else field.with_type(kept.type)
+            for position, field, kept in pairs
+        }

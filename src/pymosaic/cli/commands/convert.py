@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,12 @@ from pymosaic.cli.writer_options import (
     Statistics,
     writer_options,
 )
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pymosaic.cli.rows import Rows
+    from pymosaic.progress import Progress
 
 __all__ = ["EXAMPLES", "USAGE", "command"]
 
@@ -143,7 +149,7 @@ def command(
         piped_sources(sources, from_format) as inputs,
         piped_target(target, to_format) as path,
         progress_bar(target) as progress,
-        open_rows(inputs, progress, known) as rows,
+        _open(inputs, progress, known, None if to_dataset else path) as rows,
     ):
         names = rows.names(columns)
         total = rows.num_rows if where is None else None
@@ -174,3 +180,24 @@ def command(
         tell(text)
     else:
         output.answer(text, facts)
+
+
+def _open(
+    sources: list[str], progress: Progress | None, known: pa.Schema | None, target: str | None
+) -> Rows:
+    """The rows, in the types that they were written from if the target has these.
+
+    The target is None for a dataset.
+    """
+    from pymosaic.cli.formats import can_write
+    from pymosaic.cli.rows import open_rows
+
+    rows = open_rows(sources, progress, known, "arrow")
+    if (
+        target is None
+        or not rows.is_mosaic
+        or can_write(target, rows.schema, one_file=len(sources) == 1)
+    ):
+        return rows
+    rows.close()
+    return open_rows(sources, progress, known, "mosaic")

@@ -19,6 +19,8 @@ EXAMPLES = [
     "pymosaic meta data.mosaic --json | jq '.row_groups[].num_rows'",
 ]
 
+_SHOWN_PAIRS = 5
+_SHOWN_TEXT = 60
 _FIELDS = (
     Field("row_group", Cell.NUMBER),
     Field("num_rows", Cell.NUMBER, "rows"),
@@ -74,13 +76,14 @@ def command(output: Output, files: Files) -> None:
                 "index_bytes": metadata.index_size,
                 "annex_bytes": metadata.annex_size,
                 "guarded": metadata.guarded,
+                "metadata": metadata.user,
             }
             title = (
                 f"{path}: {count(metadata.num_rows, 'row')}, "
                 f"{count(metadata.num_columns, 'column')}, "
                 f"{count(metadata.num_row_groups, 'row group')}, "
                 f"{count(metadata.num_buckets, 'bucket')}, {metadata.compression}, "
-                f"{format_size(metadata.file_size)}"
+                f"{format_size(metadata.file_size)}{_shown(metadata.user)}"
             )
             output.document(Document(title, facts, "row_groups", _FIELDS, _row_groups(file)))
             rows += metadata.num_rows
@@ -91,6 +94,18 @@ def command(output: Output, files: Files) -> None:
             f"{count(len(sources), 'file')}: {count(rows, 'row')}, "
             f"{count(row_groups, 'row group')}, {format_size(num_bytes)}"
         )
+
+
+def _shown(metadata: dict[str, str]) -> str:
+    """The first keys and values of the user, shortened."""
+    from pymosaic.errors import printable
+
+    pairs = [
+        f"; {printable(key[:_SHOWN_TEXT])} = {printable(value[:_SHOWN_TEXT])}"
+        for key, value in list(metadata.items())[:_SHOWN_PAIRS]
+    ]
+    more = len(metadata) - len(pairs)
+    return "".join(pairs) + (f"; {more} more keys" if more else "")
 
 
 def _row_groups(file: MosaicFile) -> Iterator[dict[str, Any]]:

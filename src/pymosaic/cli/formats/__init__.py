@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pymosaic.cli.formats.base import TableReader, TableWriter
     from pymosaic.progress import Progress
 
-__all__ = ["FORMATS", "FileKind", "kind_of", "open_reader", "open_writer"]
+__all__ = ["FORMATS", "FileKind", "can_write", "kind_of", "open_reader", "open_writer"]
 
 # Extensions and their modules.
 FORMATS = {
@@ -99,6 +99,27 @@ def open_reader(
         # Arrow's errors do not name the file.
         raise InvalidDataError(f"{path}: {error}") from error
     return reader
+
+
+def can_write(path: str, schema: pa.Schema, one_file: bool) -> bool:
+    """Whether the format of a file has all types of a schema, not only those of Mosaic files.
+
+    ``one_file``: all rows are from one file, so that dictionaries do not change.
+    """
+    import pyarrow as pa
+
+    kind = kind_of(path)
+    module = None if kind is None else kind.module
+    if module == "arrow":
+        return one_file or not any(map(pa.types.is_dictionary, schema.types))
+    if module == "parquet":
+        import pyarrow.parquet as pq
+
+        try:
+            pq.write_table(schema.empty_table(), pa.BufferOutputStream())
+        except pa.ArrowException:
+            return False
+    return module in ("mosaic", "parquet")
 
 
 def open_writer(path: str, schema: pa.Schema, options: dict[str, Any]) -> TableWriter:
