@@ -29,6 +29,8 @@ def answers(data: bytes) -> Iterator[object]:
         yield file.num_rows
         yield repr([file.statistics(i) for i in range(file.num_row_groups)])
         yield file.schema
+        yield file.schema.to_string(truncate_metadata=False, show_field_metadata=True)
+        yield file.metadata.user
         questions: list[dict[str, Any]] = [{}, *({"filters": x} for x in FILTERS)]
         questions += [{"columns": [name]} for name in file.column_names]
     for question in questions:
@@ -78,6 +80,24 @@ def test_no_flipped_bit_changes_an_answer(name: str, rows: int) -> None:
         assert errors, f"bit {position} is not noticed by verify"
     # The head, which only says where a lost annex was, and bits of zstd that mean nothing.
     assert unnoticed <= 64 + 8
+
+
+@pytest.mark.parametrize("compression", ["zstd", "none"])
+def test_no_flipped_bit_changes_metadata_or_types(compression: str) -> None:
+    kinds = pa.array(["b", "a", None]).dictionary_encode()
+    fields = [pa.field("age", pa.uint8(), metadata={"unit": "year"}), pa.field("name", kinds.type)]
+    schema = pa.schema(fields, {"origin": "here"})
+    table = pa.table([pa.array([31, None, 52], pa.uint8()), kinds], schema)
+    data = written(table, compression=compression, metadata={"by": "me"}, statistics=True)
+    expected = outcomes(data)
+    assert table in expected
+    assert {"by": "me"} in expected
+    for byte in range(len(data)):
+        # The other bits of a checksummed byte are as good as this one.
+        found = outcomes(flip(data, 8 * byte + byte % 8).data)
+        if found != ["refused"]:
+            for answer, right in zip(found, expected, strict=True):
+                assert answer in ("refused", right), f"byte {byte}"
 
 
 class TestWithoutAnnex:

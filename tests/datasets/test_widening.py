@@ -281,7 +281,7 @@ def in_lists(array: pa.Array) -> Iterator[pa.Array]:
         yield made.slice(0, 0)
 
 
-# What pyarrow 25 cannot make from its values.
+# What pyarrow 26 cannot make from its values.
 UNMADE = ("dictionary of list", "dictionary of dictionary", "run_end_encoded dictionary")
 
 

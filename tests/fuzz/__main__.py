@@ -23,7 +23,7 @@ from tests.fuzz import plain
 from tests.fuzz.seeds import seeds
 from tests.fuzz.targets import TARGETS
 
-_LARGEST_INPUT = {"open": 20_480, "read": 20_480, "write": 1_024, "lance": 20_480}
+_LARGEST_INPUT = {"open": 20_480, "read": 20_480, "write": 1_024, "annex": 8_192, "lance": 20_480}
 _SECONDS_PER_INPUT = 30
 _MEMORY_MIB = 3_000
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from random import Random
 
 from tests.conformance.fixtures import DATA, FIXTURES
+from tests.fuzz.annex_recipe import annex_seeds
 from tests.fuzz.lance_recipe import take_lance_apart
 from tests.fuzz.recipe import take_apart, whole
 from tests.lance.golden_files import NAMES as GOLDEN_NAMES
@@ -27,6 +28,8 @@ def seeds(target: str) -> list[bytes]:
         return found + [
             random.randbytes(random.choice((30, 200, 1000))) for _ in range(_WRITE_SEEDS)
         ]
+    if target == "annex":
+        return found + annex_seeds()
     if target == "lance":
         goldens = sorted((golden_bytes(name) for name in GOLDEN_NAMES), key=len)
         goldens = [data for data in goldens if len(data) <= _MAX_BYTES]

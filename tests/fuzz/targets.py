@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from contextlib import suppress
 
 import pyarrow as pa
 import pyarrow.ipc
 
 import pymosaic
+from pymosaic.datasets.original_union import OriginalUnion
+from pymosaic.file.open_file import read_head
+from pymosaic.io.memory import MemorySource
 from pymosaic.lance import LanceFile
 from pymosaic.pages.summary import summarize
 from tests.equality import assert_identical, assert_same_values
+from tests.fuzz.annex_recipe import BASES, STORED, assemble_annex
 from tests.fuzz.arrow_data import make_job
 from tests.fuzz.lance_recipe import assemble_lance
 from tests.fuzz.recipe import assemble
@@ -67,7 +72,7 @@ def fuzz_read(recipe: bytes) -> str:
     """Read a file whole, column by column, with filters and in batches."""
     data = assemble(recipe)
     try:
-        file = pymosaic.MosaicFile(data, limits=LIMITS)
+        file = pymosaic.MosaicFile(data, limits=LIMITS, types="mosaic")
     except pymosaic.MosaicError:
         return REFUSED
     with file:
@@ -161,6 +166,43 @@ def fuzz_write(data: bytes) -> str:
     return ACCEPTED
 
 
+def fuzz_annex(recipe: bytes) -> str:
+    """Read files whose annexes say anything: as they were written, and as a dataset would."""
+    data = assemble_annex(recipe)
+    stored = STORED[recipe[0] % len(BASES) if recipe else 0]
+    try:
+        with pymosaic.MosaicFile(data, limits=LIMITS) as file:
+            names = file.column_names
+            schema = file.schema
+            table = file.read(use_threads=False)
+            assert file.metadata.user is not None
+    except pymosaic.MosaicError as error:
+        outcome = _refused(error)
+    else:
+        outcome = ACCEPTED
+        table.validate(full=True)
+        assert names == stored.column_names
+        assert table.schema.equals(schema, check_metadata=True)
+        assert table.num_rows == stored.num_rows
+    # Whatever it says of types, a guarded file gives its data in those that are stored.
+    try:
+        assert pymosaic.read_table(data, limits=LIMITS, types="mosaic").equals(stored)
+    except pymosaic.MosaicError:
+        if outcome == ACCEPTED:
+            raise
+    with suppress(pymosaic.MosaicError):
+        pymosaic.merge([data, data], io.BytesIO(), limits=LIMITS)
+    try:
+        head = read_head(MemorySource(data), LIMITS, keeps_metadata=True)
+        union = OriginalUnion(LIMITS)
+        union.add(head)
+        union.schema(stored.schema)
+    except pymosaic.MosaicError:
+        if outcome == ACCEPTED:
+            raise
+    return outcome
+
+
 def fuzz_lance(recipe: bytes) -> str:
     """Open a Lance file and read it whole, column by column, by rows and in batches."""
     try:
@@ -225,5 +267,6 @@ TARGETS: dict[str, Callable[[bytes], str]] = {
     "open": fuzz_open,
     "read": fuzz_read,
     "write": fuzz_write,
+    "annex": fuzz_annex,
     "lance": fuzz_lance,
 }

@@ -87,7 +87,8 @@ def test_every_seed_and_everything_once_found_passes(target: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "runs"), [("open", 3_000), ("read", 1_500), ("write", 400), ("lance", 600)]
+    ("target", "runs"),
+    [("open", 3_000), ("read", 1_500), ("write", 400), ("annex", 1_500), ("lance", 600)],
 )
 def test_a_fixed_run_finds_nothing(target: str, runs: int, tmp_path: Path) -> None:
     def keep(data: bytes) -> Path:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
 
+from pymosaic.arrow.types import fixed_bits
 from pymosaic.errors import (
     CorruptFileError,
     LimitExceededError,
@@ -17,6 +18,9 @@ from pymosaic.errors import (
 
 __all__ = ["can_restore", "relabelled", "restored", "restored_batch"]
 
+# Columns that are converted together, and their size at most.
+_TOGETHER = 1024
+_TOGETHER_BYTES = 64 << 20
 # struct ArrowArray of the Arrow C data interface: ten fields of eight bytes.
 _ARROW_ARRAY_WORDS = 10
 
@@ -220,9 +224,50 @@ def restored_batch(
         # Without columns there are only rows, which an export does not lose either.
         return relabelled(batch, schema)
     columns = batch.columns
+    alike: dict[tuple[pa.DataType, pa.DataType], list[int]] = {}
     for number in changed:
         column, kind = columns[number], schema.field(number).type
-        if not column.type.equals(kind, check_metadata=True):
-            _check_width(column, kind, max_bytes)
-            columns[number] = restored(column, kind, dictionaries.get(number))
+        if number in dictionaries or not _is_plain(column.type) or not _is_plain(kind):
+            if not column.type.equals(kind, check_metadata=True):
+                _check_width(column, kind, max_bytes)
+                columns[number] = restored(column, kind, dictionaries.get(number))
+        else:
+            alike.setdefault((column.type, kind), []).append(number)
+    for (_, kind), numbers in alike.items():
+        for start in range(0, len(numbers), _TOGETHER):
+            run = numbers[start : start + _TOGETHER]
+            _check_width(columns[run[0]], kind, max_bytes)
+            for number, column in zip(run, _each([columns[i] for i in run], kind), strict=True):
+                columns[number] = column
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+@lru_cache(maxsize=1024)
+def _is_plain(kind: pa.DataType) -> bool:
+    """Whether arrays of a type may be put together: values of no other type inside."""
+    kinds = pa.types
+    nested = kinds.is_nested(kind) or kinds.is_dictionary(kind) or kinds.is_run_end_encoded(kind)
+    return not nested and not isinstance(kind, pa.BaseExtensionType)
+
+
+def _num_bytes(columns: list[pa.Array]) -> int:
+    """About the size of columns of one type and length."""
+    bits = fixed_bits(columns[0].type)
+    if bits is not None:
+        return len(columns) * len(columns[0]) * bits // 8
+    return sum(column.nbytes for column in columns)
+
+
+def _each(columns: list[pa.Array], kind: pa.DataType) -> Iterator[pa.Array]:
+    """Columns of one type and length as arrays of another.
+
+    They are put together, because a call takes longer than the values of a short column.
+    """
+    if len(columns) == 1 or _num_bytes(columns) > _TOGETHER_BYTES:
+        for column in columns:
+            yield restored(column, kind)
+        return
+    joined = restored(pa.concat_arrays(columns), kind)
+    rows = len(columns[0])
+    for number in range(len(columns)):
+        yield joined.slice(number * rows, rows)
