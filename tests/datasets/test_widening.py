@@ -293,8 +293,9 @@ def test_every_kind_is_read_as_it_was_written(name: str, array: pa.Array) -> Non
             found = pymosaic.read_table(write([batch], batch.schema))
             found.validate(full=True)
             assert found.schema.equals(batch.schema, check_metadata=True) or name in UNMADE
-            # Text, because NaN differs from itself.
-            assert str(found.to_pylist()) == str(batch.to_pylist())
+            # Dictionaries inside of lists have what is used, and NaN differs from itself.
+            expected = pa.Table.from_batches([batch])
+            assert found.equals(expected) or str(found.to_pylist()) == str(expected.to_pylist())
 
 
 def repeated(array: pa.Array) -> pa.Array:
