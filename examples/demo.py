@@ -1,8 +1,9 @@
 """The first five minutes: a wide table from Parquet to Mosaic on Spark, then read by four engines.
 
 It makes a table of 10,000 columns in Parquet files, converts them on an embedded local Spark, reads
-one column and a group of columns through Spark, Polars, DuckDB and pyarrow from both formats, and
-draws the picture of one file. Run it with ``make demo``; the results stay in ``build/demo``.
+one column and a group of columns through Spark, Polars, DuckDB and pyarrow from both formats, fills
+a dataset by a stream while Polars reads it, and draws the picture of one file. Run it with
+``make demo``; the results stay in ``build/demo``.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ ROWS_PER_DAY = 200
 DAYS = ("2026-05-01", "2026-05-02", "2026-05-03")
 SEED = 20_260_101
 REPEATS = 3
+STREAM_READS = 3
 
 _SITES = ("amsterdam", "bogota", "cairo", "denver", "edinburgh", "fukuoka", "gothenburg", "hanoi")
 _UNITS = ("celsius", "kilopascal", "millimetre_per_second", "percent", "revolutions_per_minute")
@@ -152,6 +154,24 @@ def questions(
     }
 
 
+def fill_by_stream(spark: Any, base: Path) -> None:
+    """Fill a dataset by a stream while Polars reads it: each batch appears as a whole."""
+    events = spark.readStream.format("rate").option("rowsPerSecond", 1000).load()
+    writer = events.selectExpr("value AS id", "value % 7 AS sensor", "timestamp").writeStream
+    writer = writer.format("mosaic").option("checkpointLocation", str(base / "checkpoint"))
+    query = writer.trigger(processingTime="1 second").start(str(base / "events"))
+    counts = {0}
+    while query.isActive and len(counts) <= STREAM_READS:
+        time.sleep(0.2)
+        if not list((base / "events").glob("*.mosaic")):
+            continue
+        rows = pymosaic.scan_polars(base / "events").select(pl.len()).collect().item()
+        if rows not in counts:
+            counts.add(rows)
+            say(f"the stream goes on; Polars counts {rows:,} rows")
+    query.stop()
+
+
 def main(directory: Path, num_columns: int, num_rows: int) -> None:
     """Run the pipeline in a directory, which is emptied first."""
     shutil.rmtree(directory, ignore_errors=True)
@@ -188,6 +208,8 @@ def main(directory: Path, num_columns: int, num_rows: int) -> None:
             raise SystemExit(f"{label}: Mosaic answers {answer}, Parquet {expected}")
         times = f"{seconds * 1e3:.0f} ms", f"{others * 1e3:.0f} ms"
         result.add_row(label, *times, f"{others / seconds:.1f}x")
+    say("filling a dataset by a stream")
+    fill_by_stream(spark, directory / "stream")
     spark.stop()
 
     say("drawing the picture of one file")
