@@ -126,6 +126,16 @@ def test_bytes_are_those_of_columns_written_alone(
         assert _written(part, version=version) == one_by_one(part, version=version)
 
 
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_strings_without_bytes(version: str, one_by_one: Callable[..., bytes]) -> None:
+    table = pa.table(
+        {"empty": [""] * 300, "some": ["", None, ""] * 100, "binary": pa.array([b"", None] * 150)}
+    )
+    data = _written(table, version=version)
+    assert data == one_by_one(table, version=version)
+    assert LanceFile(data).read() == table
+
+
 def test_pieces_are_joined(one_by_one: Callable[..., bytes]) -> None:
     whole = pa.table({f"c{seed}": _column(seed, 400) for seed in range(28)})
     table = pa.concat_tables([whole.slice(0, 150), whole.slice(150)])

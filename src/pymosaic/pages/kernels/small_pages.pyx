@@ -122,6 +122,8 @@ cdef int open_scratch(Scratch* scratch, int64_t rows) except -1 nogil:
     scratch.items = <int32_t*>allocated(rows + 1, sizeof(int32_t))
     scratch.slots = <int32_t*>allocated(scratch.num_slots, sizeof(int32_t))
     scratch.spare = <uint8_t*>allocated(SPARE_BYTES, 1)
+    # Strings without bytes have a place, too.
+    reserve(&scratch.text, 8)
     return 0
 
 
