@@ -173,7 +173,8 @@ class HeadStore:
         found = ((file, self._known(check, file)) for file in files)
         # Handing a file to a thread costs more than looking up what is known of it.
         for is_known, run in groupby(found, key=lambda item: item[1] is not None):
-            heads: Iterable[tuple[DataFile, Any]] = run
+            heads: Iterable[tuple[DataFile, FileHead | MosaicError | FileNotFoundError]]
+            heads = cast("Iterable[tuple[DataFile, FileHead]]", run)
             if not is_known:
                 items = ((file, 1) for file, _ in run)
                 heads = read_ahead(load, items, workers, workers, "pymosaic-head")
