@@ -22,6 +22,7 @@ IMAGES = TARGET.parent
 
 def write_days(base: Path) -> None:
     """Write a dataset whose files have grown new columns over the days."""
+    base.mkdir()
     random = np.random.default_rng(7)
     for day in range(14):
         columns: dict[str, pa.Array] = {"vehicle": pa.array([f"v{n:04}" for n in range(200)])}
@@ -78,7 +79,9 @@ def main() -> None:
         directory = Path(name)
         write_fleet(directory / "fleet.mosaic")
         browser = play.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-background-networking"],
+            timeout=300_000,
         )
         page = browser.new_page(color_scheme="light")
         page.set_default_timeout(300_000)
