@@ -253,6 +253,17 @@ class TestLies:
     def test_bytes_that_are_no_schema(self) -> None:
         self.refused(pymosaic.CorruptFileError, "fields", self.file(b"\xff" * 100, [0]))
 
+    @pytest.mark.parametrize("parameters", [b"", b"[]", b"{}", b"7", b'{"freq": 3}', b"\xff"])
+    def test_parameters_of_an_extension_type(self, parameters: bytes) -> None:
+        """The code of the type, here that of pandas, may raise anything."""
+        pa.array(pd.period_range("2020", periods=1, freq="D"))  # registers the type
+        extension = {
+            "ARROW:extension:name": "pandas.period",
+            "ARROW:extension:metadata": parameters,
+        }
+        data = self.file(pa.field("0", pa.int32(), metadata=extension), [0])
+        self.refused(pymosaic.CorruptFileError, "annex", data)
+
     def test_nulls_of_a_huge_fixed_size(self) -> None:
         nulls = of_one(array(INTEGER), bytes([1, 1, 0, 0b1111, 0]))
         content = pa.schema([pa.field("0", pa.list_(pa.int32(), 1 << 30))]).serialize()
