@@ -128,6 +128,11 @@ fuzz: $(installed) build/fuzz/coverage.so ## Fuzz reading and writing (FUZZ_ARGS
 	PYMOSAIC_COVERAGE=1 $(bin)/python setup.py -q build --build-lib build/fuzz/lib --build-temp build/fuzz/temp
 	$(bin)/python -m tests.fuzz --kernels build/fuzz $(FUZZ_ARGS)
 
+.PHONY: fuzz-spark
+fuzz-spark: $(installed) ## Compare random queries over Mosaic with the same without files (FUZZ_ARGS="--queries 5000 --seed 7")
+	@scripts/ensure-system java
+	$(bin)/python -m tests.spark.fuzzing $(FUZZ_ARGS)
+
 # Left out: benchmarks and interop (DuckDB, Polars and other formats bring allocators that the
 # sanitizer takes for errors), wide (hours), load (it measures memory, most of which is then the
 # sanitizer's), Spark (a JVM) and the picture of a file (a browser).

@@ -91,3 +91,9 @@ def test_a_filter_compares_values_of_the_type_that_was_written(tmp_path: Path) -
     pymosaic.write_dataset(codes, tmp_path, partition_by="code")
     WriteJob.start(tmp_path).commit([], removes=partitions_where([("code", "==", "1")]))
     assert sorted(pymosaic.dataset(str(tmp_path)).scan().to_table()["n"].to_pylist()) == [2, 3]
+
+
+def test_files_may_be_chosen_one_by_one(base: Path) -> None:
+    job = WriteJob.start(base, mode="append")
+    job.commit([], lambda snapshot: (x.path for x in snapshot.files if x.path.startswith("day=1")))
+    assert numbers(base) == [3, 4]

@@ -383,7 +383,7 @@ class WriteJob:
         if self.mode is WriteMode.OVERWRITE_PARTITIONS:
             chosen = partitions_of(adds)(snapshot)
         elif callable(removes):
-            chosen = removes(snapshot)
+            chosen = list(removes(snapshot))
         else:
             chosen = sorted(removes)
         if missing := sorted(frozenset(chosen).difference(present)):

@@ -82,7 +82,7 @@ class PartitionedWriter:
     partition_by : sequence of str
         Key columns, outermost directory first.
     directory : str
-        Directory of the files if there are no key columns.
+        Directory of the files, which those of key columns are in.
     target_file_bytes : int
         Approximate size at which a file ends.
     max_open_files : int
@@ -162,7 +162,8 @@ class PartitionedWriter:
         for batch in _joined(batches):
             pieces: dict[str, list[pa.RecordBatch]] = {}
             for directory, rows in split_batch(batch, self._partition_by):
-                pieces.setdefault(directory, []).append(rows)
+                inside = f"{self._directory}/{directory}" if self._directory else directory
+                pieces.setdefault(inside, []).append(rows)
             # Those first whose files are open: the others would end these.
             for directory in sorted(pieces, key=lambda name: name not in self._open):
                 for rows in pieces[directory]:

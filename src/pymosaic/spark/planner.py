@@ -33,7 +33,7 @@ from pymosaic.spark.relations import (
     state_of,
     states,
 )
-from pymosaic.spark.source import MosaicDataSource
+from pymosaic.spark.source import MosaicDataSource, NoColumnsError
 from pymosaic.spark.streams import Streams
 from pymosaic.spark.types import spark_types
 from pymosaic.spark.writing import TaskWriter, is_written
@@ -82,6 +82,8 @@ def _told(error: Exception) -> list[str]:
     text = " ".join(str(error).split())
     if isinstance(error, DatasetExistsError):
         return [text, "PATH_ALREADY_EXISTS", "outputPath", text.partition(" already ")[0]]
+    if isinstance(error, NoColumnsError):
+        return [text, "UNABLE_TO_INFER_SCHEMA", "format", "mosaic"]
     if isinstance(error, FileNotFoundError):
         path = error.filename or text
         told = f"No such file or directory: {path}" if error.filename else text

@@ -29,6 +29,8 @@ _MAX_STARTED = 4
 _SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 _SOURCES = (
     "MosaicAggregates",
+    "MosaicCaches",
+    "MosaicChecks",
     "MosaicCommands",
     "MosaicFiles",
     "MosaicMetrics",
@@ -228,6 +230,9 @@ def _install_rules(spark: Any) -> None:
     for rule, owner in _RULES.items():
         if f"{_PACKAGE}.{rule}" not in installed:
             _new(spark.sparkContext, f"{owner}$Extension").apply(extensions)
+    if not installed.issuperset(f"{_PACKAGE}.{rule}" for rule in _RULES):
+        _new(spark.sparkContext, "MosaicChecks$Extension").apply(extensions)
+    _new(spark.sparkContext, "MosaicChecks$Installer").install()
 
 
 def _new(context: Any, name: str, *arguments: Any) -> Any:

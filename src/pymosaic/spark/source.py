@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from pymosaic.spark.reading import MosaicReader
     from pymosaic.spark.writing import DatasetWriter
 
-__all__ = ["MosaicDataSource"]
+__all__ = ["MosaicDataSource", "NoColumnsError"]
+
+
+class NoColumnsError(DatasetError):
+    """There are no files that tell the columns."""
 
 
 class MosaicDataSource(DataSource):
@@ -65,7 +69,7 @@ class MosaicDataSource(DataSource):
 
         relation, dataset = open_relation(self._parsed)
         if dataset is None:
-            raise DatasetError(
+            raise NoColumnsError(
                 f"unable to infer a schema: there are no Mosaic files in {relation.listing.base}; "
                 "declare one with schema(...), or set recursiveFileLookup to look in directories"
             )

@@ -53,7 +53,7 @@ _PLAIN: dict[pa.DataType, st.DataType] = {
     pa.binary(): st.BinaryType(),
 }
 _ADVICE = {
-    "struct": "make its fields columns of their own: select('{name}.*')",
+    "struct": "make its fields columns of their own: df.select('*', '{name}.*').drop('{name}')",
     "variant": "cast it to string: CAST({name} AS STRING), or to_json({name})",
     "interval": "cast it to a number, such as its seconds",
     "calendarinterval": "split it into integer columns",
@@ -202,7 +202,8 @@ def _advice(field: st.StructField, culprit: st.DataType) -> str:
             return "map keys must be scalars"
         return (
             f"its elements are of type {_short(culprit.simpleString())}, which the format does not "
-            "have; make them columns of their own, or a string with to_json"
+            f"have; make rows of them with inline({field.name}) or explode({field.name}), or a "
+            f"string with to_json({field.name})"
         )
     kind = culprit.simpleString().partition("<")[0].partition(" ")[0]
     return _ADVICE.get(kind, "cast it to a type that the format has").format(name=field.name)

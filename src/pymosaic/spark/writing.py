@@ -18,15 +18,17 @@ from pymosaic.datasets.commit import StagedFile, WriteJob, is_committed
 from pymosaic.datasets.options import DATASET_OPTIONS, DatasetOptions
 from pymosaic.datasets.partition_types import united_types
 from pymosaic.datasets.partitioning import split_partition
+from pymosaic.datasets.records import list_records
 from pymosaic.datasets.replacement import ReplacedPartitions
 from pymosaic.datasets.rolling import PartitionedWriter, file_schema
 from pymosaic.datasets.splitting import partition_directory
-from pymosaic.errors import InvalidOptionError
+from pymosaic.errors import DatasetExistsError, InvalidOptionError
 from pymosaic.file.reader import MosaicFile
 from pymosaic.io import Directory, open_directory
 from pymosaic.spark.names import check_distinct, match_names
 from pymosaic.spark.options import SourceOptions
 from pymosaic.spark.paimon_tables import PaimonWriter
+from pymosaic.spark.partition_directory import PartitionDirectory
 from pymosaic.spark.partitions import partitions_that
 from pymosaic.spark.storage import locate
 from pymosaic.spark.types import arrow_schema, check_storable, conform
@@ -42,7 +44,7 @@ def is_written(options: SourceOptions) -> bool:
     if options.transaction is None:
         return False
     [base], filesystem = locate([options.target], options.storage)
-    storage = open_directory(base, filesystem)
+    storage = open_directory(PartitionDirectory.of(base).base, filesystem)
     return storage.exists() and is_committed(storage, options.transaction)
 
 
@@ -88,34 +90,48 @@ class DatasetWriter(DataSourceArrowWriter):
         if not options.is_table:
             _warn_of_metadata(schema)
         [base], filesystem = locate([options.target], options.storage)
-        _check_whole(base)
-        storage = open_directory(base, filesystem)
+        self._place = place = PartitionDirectory.of(base)
+        storage = open_directory(place.base, filesystem)
         self._application = options.application
         self._transaction = None if options.is_stream else options.transaction
-        existing = _existing_partitions(storage)
+        # What else is in the directory above a partition is no concern, unless it has records.
+        known_dataset = not place.path or bool(list_records(storage).entries)
+        existing = _existing_partitions(storage) if known_dataset else None
         mode = options.mode or ("overwrite" if overwrite else "append")
         self._job: WriteJob | None = None
         self._replaced = options if options.replace is not None else None
-        if mode == "ignore" and existing is not None:
+        self._replaces_place = False
+        exists = place.has_files(storage) if place.path else existing is not None
+        if mode == "ignore" and exists:
             return
         keys = options.partition_by
+        # The directory tells the values of its keys, whatever the rows say.
+        self._columns = _columns_apart_from(place.keys, schema.names, options.case_sensitive)
+        names = [schema.names[column] for column in self._columns]
+        if place.path:
+            mode = self._mode_in_partition(mode, exists, options)
         if mode == "overwrite" and options.partition_overwrite_mode == "dynamic":
             # A dataset without partitions is one partition.
             mode = "overwrite" if (keys or existing or ()) == () else "overwrite_partitions"
         if mode == "error" or (mode == "overwrite" and not (options.is_table and keys is None)):
             existing = None
-        self._schema = arrow_schema(schema)
+        fields = list(arrow_schema(schema))
+        self._schema = pa.schema([fields[column] for column in self._columns])
         if keys is not None:
-            keys = _named_alike(keys, schema.names, options.case_sensitive)
+            keys = _named_alike(keys, names, options.case_sensitive)
         if existing is not None:
-            keys = _check_keys(keys, existing, schema.names, options.case_sensitive)
+            place.check_keys(existing)
+            inner = existing[len(place.keys) :]
+            keys = _check_keys(keys, inner, names, options.case_sensitive)
         if existing is not None and mode in ("append", "overwrite_partitions"):
-            known = _known_names(storage, schema.names)
-            names = _named_alike(schema.names, known, options.case_sensitive)
+            known = _known_names(storage, names)
+            names = list(_named_alike(names, known, options.case_sensitive))
             self._schema = pa.schema(
                 [field.with_name(name) for field, name in zip(self._schema, names, strict=True)]
             )
-            keys = check_appendable(storage, self._schema, existing)
+            of_place = [pa.field(key, pa.string()) for key in place.keys]
+            keys = check_appendable(storage, pa.schema([*self._schema, *of_place]), existing)
+            keys = keys[len(place.keys) :]
         self._partition_by = keys or ()
         self._options = options.writer
         self._max_rows = options.max_records_per_file
@@ -123,18 +139,32 @@ class DatasetWriter(DataSourceArrowWriter):
         of_dataset = {key: of_files.pop(key) for key in DATASET_OPTIONS if key in of_files}
         DatasetOptions(**of_dataset)
         file_schema(self._schema, self._partition_by, of_files)
-        adds = mode in ("append", "overwrite_partitions") and self._partition_by
+        adds = mode in ("append", "overwrite_partitions") and (self._partition_by or place.keys)
         recorded = recorded_types(storage) if adds else {}
+        united = united_types(storage.name, recorded, self._schema, self._partition_by)
+        of_keys = {key: recorded[key] for key in place.keys if key in recorded}
         self._job = WriteJob.start(
             storage,
             mode="error" if mode == "ignore" else mode,
-            partition_types=united_types(storage.name, recorded, self._schema, self._partition_by),
+            partition_types=of_keys | united,
         )
 
     def number(self, batch: int) -> None:
         """Tell the number of the batch, which a stream knows when it commits."""
         assert self._application is not None
         self._transaction = self._application, batch
+
+    def _mode_in_partition(self, mode: str, exists: bool, options: SourceOptions) -> str:
+        """The mode of the job that writes to one partition."""
+        if mode == "error" and exists:
+            raise DatasetExistsError(
+                f"{options.target} already has files; choose mode='append', 'overwrite' or 'ignore'"
+            )
+        if mode == "overwrite":
+            if options.partition_by and options.partition_overwrite_mode == "dynamic":
+                return "overwrite_partitions"
+            self._replaces_place = True
+        return "append"
 
     @property
     def job(self) -> WriteJob | None:
@@ -158,6 +188,8 @@ class DatasetWriter(DataSourceArrowWriter):
         writer = self._open(self._job, task)
         try:
             for batch in chain([first], batches):
+                if len(self._columns) < batch.num_columns:
+                    batch = batch.select(self._columns)
                 writer.write(conform(batch, self._schema))
             files = writer.close()
         except BaseException:
@@ -181,6 +213,8 @@ class DatasetWriter(DataSourceArrowWriter):
 
     def _removes(self) -> Iterable[str] | ReplacedPartitions:
         """The partitions that are replaced, if a condition selects them."""
+        if self._replaces_place:
+            return self._place.files
         if self._replaced is None:
             return ()
         from pyspark.sql.types import StructType
@@ -200,35 +234,35 @@ class DatasetWriter(DataSourceArrowWriter):
             task,
             self._schema,
             partition_by=self._partition_by,
+            directory=self._place.path,
             max_file_rows=self._max_rows,
             **self._options,
         )
 
     def _write_empty(self, job: WriteJob) -> list[StagedFile]:
         """A file without rows keeps the columns of a dataset that has no other file."""
+        place = self._place
         if (
             job.mode in ("append", "overwrite_partitions")
             and _existing_partitions(job.storage) is not None
+            and not (self._replaces_place and not self._partition_by)
         ):
             return []
         keys = self._partition_by
         schema = pa.schema([field for field in self._schema if field.name not in keys])
-        directory = partition_directory([(key, None) for key in keys])
+        inner = partition_directory([(key, None) for key in keys])
+        directory = "/".join(part for part in (place.path, inner) if part)
         writer = PartitionedWriter(job, "empty", schema, directory=directory, **self._options)
         writer.write(pa.RecordBatch.from_pylist([], schema))
         return [file.staged for file in writer.close()]
 
 
-def _check_whole(base: str) -> None:
-    """A dataset is written through its own directory, whose records tell which files count."""
-    above, _, last = base.rstrip("/").rpartition("/")
-    key, equals, _ = last.partition("=")
-    if equals and key:
-        raise InvalidOptionError(
-            f"{last} looks like a partition of {above}: to replace it, use "
-            f'df.write.mode("overwrite").option("partitionOverwriteMode", "dynamic")'
-            f'.partitionBy("{key}").save("{above}"), to add to it mode("append")'
-        )
+def _columns_apart_from(
+    keys: Sequence[str], names: Sequence[str], case_sensitive: bool
+) -> list[int]:
+    """The places of the columns that have none of these names."""
+    matches = match_names(keys, names, case_sensitive)
+    return [place for place, name in enumerate(names) if name not in matches]
 
 
 def _warn_of_metadata(schema: StructType) -> None:

@@ -43,4 +43,11 @@ ROWS = [
         "SELECT * FROM u",
         P,
     ),
+    Spelling(
+        "ALTER TABLE … PARTITION … RENAME",
+        "ALTER TABLE t PARTITION (k = 0) RENAME TO PARTITION (k = 8)",
+        'spark.table("t").where("k = 0").count() == 1',
+        "CREATE TABLE t (id INT, k INT) USING mosaic PARTITIONED BY (k); INSERT INTO t VALUES (1, 0)",
+        refused="INSERT INTO",
+    ),
 ]

@@ -68,11 +68,10 @@ ROWS = [
     Spelling(
         "INSERT OVERWRITE that fails",
         "INSERT OVERWRITE t SELECT 1, raise_error('broken')",
-        'spark.table("t").count()',
+        'spark.catalog.refreshTable("t")\nspark.table("t").count() == 2',
         T,
-        parquet="SELECT raise_error('broken')",
         error="broken",
-        note="Parquet loses the rows.",
+        better="The rows stay; Parquet loses them.",
     ),
     Spelling(
         "INSERT INTO that fails",
@@ -233,5 +232,12 @@ ROWS = [
         'df.select("id", "name").write.insertInto("t", overwrite=True)',
         READ,
         T,
+    ),
+    Spelling(
+        "DELETE from a cached table",
+        "CACHE TABLE t; DELETE FROM t WHERE k = 0",
+        'spark.table("t").count() == 1',
+        P,
+        only="InMemoryRelation",
     ),
 ]

@@ -14,12 +14,18 @@ def fault(surface: Surface, row: Spelling) -> str:
     if row.only:
         wrong = _refusal("parquet", parquet, row.only) or _working("mosaic", mosaic)
         return wrong or ("" if mosaic.value is True else f"afterwards: {mosaic.value!r}")
+    if row.refused:
+        wrong = _refusal("mosaic", mosaic, row.refused) or _working("parquet", parquet)
+        return wrong or ("" if mosaic.value in (True, None) else f"afterwards: {mosaic.value!r}")
     if row.error:
         wrong = _refusal("mosaic", mosaic, row.error)
         if not wrong and parquet.failure is None:
             wrong = "parquet does not fail"
     else:
         wrong = _working("mosaic", mosaic) or _working("parquet", parquet)
+    if row.better and not wrong:
+        values = mosaic.value, parquet.value
+        return "" if values == (True, False) else f"mosaic has {values[0]!r}, parquet {values[1]!r}"
     return wrong or _difference(mosaic.value, parquet.value)
 
 

@@ -77,8 +77,12 @@ def _remark(row: Spelling) -> str:
         remarks.append(f"Spark forbids it: “{row.forbidden}”.")
     elif row.only:
         remarks.append("Spark refuses it for Parquet.")
+    elif row.refused:
+        remarks.append("Refused; Parquet does it.")
     elif row.error:
         remarks.append("Refused.")
+    if row.better:
+        remarks.append(row.better)
     if row.note:
         remarks.append(row.note)
     if row.needs:

@@ -213,4 +213,14 @@ ROWS = [
     Spelling(
         "schema of a nested select", f'{DATA}.select(f.struct("id", "k").alias("s")).select("s.*")'
     ),
+    Spelling(
+        "a cached frame after an append and an overwrite",
+        'frame = spark.read.format("mosaic").load(path).cache()\n'
+        "found = [frame.count()]\n"
+        'df.write.format("mosaic").mode("append").save(path)\n'
+        "found.append(frame.count())\n"
+        'df.limit(1).write.format("mosaic").mode("overwrite").save(path)\n'
+        "[*found, frame.count()]",
+        given='df.write.format("mosaic").save(path)',
+    ),
 ]

@@ -245,8 +245,7 @@ ROWS = [
     Spelling(
         "an option that is almost right",
         'spark.read.option("colums", "id").format("mosaic").load(data)',
-        parquet='raise ValueError("Parquet ignores it")',
-        error="did you mean 'columns'",
+        refused="did you mean 'columns'",
         note="Parquet ignores it.",
     ),
     Spelling(

@@ -36,6 +36,11 @@ class Spelling:
     only : str
         Spark refuses it for Parquet, with this in the message, and it works for Mosaic; ``then``
         must be true.
+    refused : str
+        Mosaic refuses it, with this in the message, and Parquet does it; ``then`` must be true for
+        Mosaic.
+    better : str
+        What Mosaic does better, for the guide; ``then`` is true for Mosaic and false for Parquet.
     note : str
         What the guide adds.
     needs : str
@@ -50,5 +55,7 @@ class Spelling:
     error: str = ""
     forbidden: str = ""
     only: str = ""
+    refused: str = ""
+    better: str = ""
     note: str = ""
     needs: str = ""

@@ -94,18 +94,14 @@ ROWS = [
     Spelling(
         "saveAsTable with bucketBy",
         'df.write.format("mosaic").bucketBy(2, "id").saveAsTable("t")',
-        'spark.catalog.tableExists("t")',
-        parquet='raise ValueError("no buckets")',
-        error="bucket",
-        note="Parquet makes buckets.",
+        'not spark.catalog.tableExists("t")',
+        refused="bucket",
     ),
     Spelling(
         "saveAsTable with bucketBy and sortBy",
         'df.write.format("mosaic").bucketBy(2, "id").sortBy("name").saveAsTable("t")',
-        'spark.catalog.tableExists("t")',
-        parquet='raise ValueError("no buckets")',
-        error="bucket",
-        note="Parquet makes buckets.",
+        'not spark.catalog.tableExists("t")',
+        refused="bucket",
     ),
     Spelling(
         "saveAsTable with the name of the database",
@@ -214,10 +210,8 @@ ROWS = [
     Spelling(
         "CREATE TABLE CLUSTERED BY",
         "CREATE TABLE t (id INT) USING mosaic CLUSTERED BY (id) INTO 2 BUCKETS",
-        'spark.catalog.tableExists("t")',
-        parquet="SELECT raise_error('no buckets')",
-        error="CLUSTERED BY",
-        note="Parquet makes buckets.",
+        'not spark.catalog.tableExists("t")',
+        refused="CLUSTERED BY",
     ),
     Spelling(
         "CREATE TABLE DEFAULT",
@@ -330,4 +324,23 @@ ROWS = [
         only="REPLACE",
     ),
     Spelling("writeTo create", 'df.writeTo("t").using("mosaic").create()', READ),
+    Spelling(
+        "saveAsTable appends rows that lack a column",
+        'df.select("id").write.format("mosaic").mode("append").saveAsTable("t")',
+        READ,
+        "CREATE TABLE t (id INT, name STRING) USING mosaic",
+        error="lack columns",
+    ),
+    Spelling(
+        "recoverPartitions",
+        'spark.catalog.recoverPartitions("t")',
+        READ,
+        'df.write.format("mosaic").partitionBy("k").saveAsTable("t")',
+    ),
+    Spelling(
+        "DESCRIBE AS JSON",
+        'import json\ntold = spark.sql("DESCRIBE EXTENDED t AS JSON").collect()[0][0]\n'
+        '[column["name"] for column in json.loads(told)["columns"]]',
+        given="CREATE TABLE t (id INT, name STRING) USING mosaic",
+    ),
 ]

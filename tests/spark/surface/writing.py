@@ -7,6 +7,7 @@ READ = 'spark.read.format("mosaic").load(path)'
 SAVED = 'df.write.format("mosaic").save(path)'
 SAVED_BY_K = 'df.write.format("mosaic").partitionBy("k").save(path)'
 DIRECTORIES = "sorted({os.path.dirname(name) for name in files(path)})"
+PARTITIONED = 'df.write.format("mosaic").partitionBy("k").save(path)'
 
 ROWS = [
     Spelling("save where nothing is", 'df.write.format("mosaic").save(path)', READ),
@@ -229,5 +230,41 @@ ROWS = [
         "repartition(3) makes three files",
         'df.repartition(3).write.format("mosaic").save(path)',
         "len(files(path))",
+    ),
+    Spelling(
+        "partitions, each through its own directory",
+        'df.drop("k").where("id < 3").write.format("mosaic").save(path + "/k=0")\n'
+        'df.drop("k").where("id > 3").write.format("mosaic").save(path + "/k=1")',
+        READ,
+    ),
+    Spelling(
+        "overwrite of a partition's own directory",
+        'df.drop("k").limit(1).write.format("mosaic").mode("overwrite").save(path + "/k=1")',
+        READ,
+        PARTITIONED,
+    ),
+    Spelling(
+        "overwrite of a partition's own directory by nothing",
+        'df.drop("k").limit(0).write.format("mosaic").mode("overwrite").save(path + "/k=1")',
+        READ,
+        PARTITIONED,
+    ),
+    Spelling(
+        "append to a partition's own directory",
+        'df.drop("k").limit(1).write.format("mosaic").mode("append").save(path + "/k=9")',
+        READ,
+        PARTITIONED,
+    ),
+    Spelling(
+        "a partition's own directory that has files",
+        'df.drop("k").limit(1).write.format("mosaic").save(path + "/k=1")',
+        READ,
+        PARTITIONED,
+        error="already",
+    ),
+    Spelling(
+        "partitions inside a partition's own directory",
+        'df.write.format("mosaic").partitionBy("k").save(path + "/y=2024/m=01")',
+        READ,
     ),
 ]

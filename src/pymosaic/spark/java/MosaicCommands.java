@@ -10,13 +10,17 @@ import org.apache.spark.sql.catalyst.analysis.ResolveSessionCatalog;
 import org.apache.spark.sql.catalyst.analysis.ResolvedFieldPosition;
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.ExternalCommandRunner;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.V1Table;
+import org.apache.spark.sql.execution.columnar.InMemoryRelation;
 import org.apache.spark.sql.execution.command.CreateTableLikeCommand;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
@@ -30,21 +34,24 @@ public class MosaicCommands {
   // catalog would keep its name in the files.
   private static final Set AS_FILE_SOURCES = new HashSet(Arrays.asList(new String[] {
       "AnalyzeTable", "AnalyzeColumn", "CreateTableLike", "AlterColumn", "AlterColumns",
-      "RenameColumn", "DropColumns", "ReplaceColumns"}));
+      "RenameColumn", "DropColumns", "ReplaceColumns", "DescribeRelationJsonCommand"}));
+  private static final Set REPAIRS = new HashSet(Arrays.asList(new String[] {
+      "RepairTable", "RecoverPartitions"}));
 
   /** What a command on a table of this source becomes; null where it stays as it is. */
   static LogicalPlan replaced(Object node) {
     if (!(node instanceof LogicalPlan)) return null;
     if (node instanceof CreateTableLikeCommand) return marked((TreeNode) node);
+    if (node instanceof DeleteFromTable) return uncached((DeleteFromTable) node);
     String name = node.getClass().getSimpleName();
     boolean asFileSource = AS_FILE_SOURCES.contains(name);
-    if (!asFileSource && !name.equals("AddColumns") && !name.equals("RepairTable")) return null;
+    if (!asFileSource && !name.equals("AddColumns") && !REPAIRS.contains(name)) return null;
     TreeNode command = (TreeNode) node;
     ResolvedTable resolved = tableOf(command);
     if (resolved == null) return null;
     MosaicTable table = (MosaicTable) resolved.table();
     if (name.equals("AddColumns")) return withPlaces(command, table);
-    if (name.equals("RepairTable")) return repaired(table);
+    if (REPAIRS.contains(name)) return repaired(table);
     CatalogTable entry = MosaicTables.tableOf(resolved.identifier());
     if (entry == null) return null;
     Object[] fields = Values.fieldsOf(command);
@@ -82,6 +89,22 @@ public class MosaicCommands {
     return (LogicalPlan) command.makeCopy(fields);
   }
 
+  /** The cached rows of a table take its place in the plan of a command, which needs the table. */
+  private static LogicalPlan uncached(DeleteFromTable command) {
+    if (!(command.table() instanceof InMemoryRelation)) return null;
+    LogicalPlan cached = ((InMemoryRelation) command.table()).cacheBuilder().logicalPlan();
+    while (cached instanceof SubqueryAlias) cached = ((SubqueryAlias) cached).child();
+    if (!(cached instanceof DataSourceV2Relation)) return null;
+    MosaicTable table = MosaicFiles.tableOf((DataSourceV2Relation) cached);
+    if (table == null) return null;
+    Object[] parts = Values.fieldsOf(cached);
+    parts[0] = table;
+    parts[1] = command.table().output();
+    Object[] fields = Values.fieldsOf(command);
+    fields[0] = cached.makeCopy(parts);
+    return (LogicalPlan) command.makeCopy(fields);
+  }
+
   private static ResolvedTable tableOf(TreeNode command) {
     scala.collection.Iterator children = command.children().iterator();
     while (children.hasNext()) {
@@ -104,6 +127,11 @@ public class MosaicCommands {
     for (int i = 0; i < columns.size(); i++) {
       TreeNode column = (TreeNode) columns.get(i);
       Object[] parts = Values.fieldsOf(column);
+      if (((scala.Option) parts[6]).isDefined()) {
+        Refusal.because("ALTER TABLE ADD COLUMN ... DEFAULT would change rows that are in files: add "
+            + "the column without DEFAULT, then ALTER TABLE table ALTER COLUMN " + parts[1]
+            + " SET DEFAULT ... for rows to come");
+      }
       if (((scala.Option) parts[5]).isEmpty()) {
         parts[5] = scala.Option.apply(
             new ResolvedFieldPosition(TableChange.ColumnPosition.after(before)));

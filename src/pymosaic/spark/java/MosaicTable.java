@@ -84,6 +84,9 @@ public class MosaicTable
     return found;
   }
 
+  /** Has the next query of a path read the files that are there then. */
+  synchronized void forgetFiles() { state = null; }
+
   public MetadataColumn[] metadataColumns() {
     return new MetadataColumn[] {new FileMetadata()};
   }
@@ -257,6 +260,12 @@ public class MosaicTable
   public boolean dropPartition(InternalRow identifier) {
     if (!partitionExists(identifier)) return false;
     return removePartition(identifier);
+  }
+
+  public boolean renamePartition(InternalRow from, InternalRow to) {
+    Refusal.because("partitions of a mosaic table are not renamed: INSERT INTO table PARTITION (new) "
+        + "SELECT ... FROM table WHERE old, then ALTER TABLE table DROP PARTITION (old)");
+    return false;
   }
 
   public boolean truncatePartition(InternalRow identifier) { return removePartition(identifier); }

@@ -59,6 +59,7 @@ public class MosaicWrites {
     }
     data.write().format(MosaicSource.NAME)
         .mode(overwrite ? SaveMode.Overwrite : SaveMode.Append).options(all).save();
+    MosaicCaches.forget((String) all.get("path"));
   }
 
   /** The options of a write, with what the session says where they say nothing. */

@@ -1,0 +1,83 @@
+package pymosaic.spark;
+
+import java.lang.reflect.Field;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.SparkSessionExtensions;
+import org.apache.spark.sql.catalyst.analysis.Analyzer;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.plans.logical.AppendData;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.types.NullType;
+
+/**
+ * What is refused when a plan is analysed: afterwards, columns that rows lack look like nulls.
+ *
+ * Plain old Java and raw types: Janino compiles it on the driver.
+ */
+public class MosaicChecks extends scala.runtime.AbstractFunction1 {
+  private static final String RULES = "extendedCheckRules";
+
+  /** Adds the check to a session's extensions, from which new sessions have it. */
+  public static class Extension extends scala.runtime.AbstractFunction1 {
+    public Object apply(Object extensions) {
+      ((SparkSessionExtensions) extensions).injectCheckRule(new Builder());
+      return scala.runtime.BoxedUnit.UNIT;
+    }
+  }
+
+  public static class Builder extends scala.runtime.AbstractFunction1 {
+    public Object apply(Object session) { return new MosaicChecks(); }
+  }
+
+  /** Adds the check to a running session, whose analyzer may have been made before. */
+  public static class Installer {
+    public void install() {
+      Analyzer analyzer = SparkSession.active().sessionState().analyzer();
+      List rules = Values.javaList(analyzer.extendedCheckRules());
+      for (int i = 0; i < rules.size(); i++) if (rules.get(i) instanceof MosaicChecks) return;
+      rules.add(new MosaicChecks());
+      try {
+        Field field = analyzer.getClass().getDeclaredField(RULES);
+        field.setAccessible(true);
+        field.set(analyzer, Values.scalaList(rules));
+      } catch (ReflectiveOperationException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+  }
+
+  /** As for Spark's own tables, saveAsTable needs all columns; INSERT fills those that it lacks. */
+  public Object apply(Object plan) {
+    if (!(plan instanceof AppendData)) return scala.runtime.BoxedUnit.UNIT;
+    AppendData append = (AppendData) plan;
+    Object table = append.productElement(0);
+    if (append.isByName() && append.origin().sqlText().isEmpty()
+        && table instanceof DataSourceV2Relation
+        && MosaicFiles.tableOf((DataSourceV2Relation) table) != null) {
+      List missing = filled(append.productElement(1));
+      if (!missing.isEmpty()) {
+        Refusal.because("the rows to append lack columns of the table (" + String.join(", ", missing)
+            + "): add them, or fill them with NULL by INSERT INTO table BY NAME SELECT ...");
+      }
+    }
+    return scala.runtime.BoxedUnit.UNIT;
+  }
+
+  /** The columns that Spark has filled with nulls of their type; a null that users select has none. */
+  private static List filled(Object query) {
+    List found = new ArrayList();
+    if (!(query instanceof Project)) return found;
+    List items = Values.javaList(((Project) query).projectList());
+    for (int i = 0; i < items.size(); i++) {
+      if (!(items.get(i) instanceof Alias)) continue;
+      Object value = ((Alias) items.get(i)).child();
+      if (value instanceof Literal && ((Literal) value).value() == null
+          && !(((Literal) value).dataType() instanceof NullType)) found.add(((Alias) items.get(i)).name());
+    }
+    return found;
+  }
+}
