@@ -129,7 +129,7 @@ def test_time_of_day_round_trips_in_milliseconds(spark, tmp_path):
     frame = spark.read.format("mosaic").load(str(tmp_path / "in.mosaic"))
     assert [row["at"] for row in frame.collect()] == [time(1, 2, 3, 4000), None]
     frame.write.format("mosaic").mode("append").save(str(tmp_path / "out"))
-    back = pymosaic.dataset(str(tmp_path / "out")).scan().to_table()
+    back = pymosaic.dataset(str(tmp_path / "out"), types="mosaic").scan().to_table()
     assert back.sort_by("at").equals(table)
 
 
