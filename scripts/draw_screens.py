@@ -7,6 +7,7 @@ Run as ``python -m scripts.draw_screens``; ``scripts/ensure-system chromium`` ge
 from __future__ import annotations
 
 import tempfile
+from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +60,8 @@ def draw_dataset(page: Page, directory: Path) -> None:
 
 def draw_rows(page: Page, directory: Path) -> None:
     """Rows in the browser, with a filter and a column counted."""
-    with BrowseServer([str(directory / "fleet.mosaic")]) as server:
+    # The page shows the path as it was given.
+    with chdir(directory), BrowseServer(["fleet.mosaic"]) as server:
         page.set_viewport_size({"width": 1200, "height": 720})
         page.goto(server.url)
         page.wait_for_selector("body[data-ready]")
