@@ -126,6 +126,7 @@ def test_what_was_seen_may_be_gone(base, monkeypatch):
         assert number in follower.look()
         pymosaic.compact(base)
         pymosaic.vacuum(base, older_than=0)
+    assert follower.seen is not None
     assert len(follower.seen.jobs) < 10, "the memory of a follower is bounded, too"
     assert sorted(follower.read) == [0, 1, 9, *range(10, 20)]
 

@@ -613,11 +613,13 @@ def test_a_transaction_takes_effect_once_whoever_tries_it(
 ) -> None:
     """Two drivers of one stream, a compaction, and upkeep with a checkpoint every other commit."""
     waits = random.Random(seed)
-    # Many wait for the claim here: who gives way waits for many steps of others.
-    monkeypatch.setattr(
-        "pymosaic.datasets.claim.time.sleep",
-        lambda _: [Simulation.step() for _ in range(waits.randrange(100))],
-    )
+
+    def wait(_: float) -> None:
+        # Many wait for the claim here: who gives way waits for many steps of others.
+        for _step in range(waits.randrange(100)):
+            Simulation.step()
+
+    monkeypatch.setattr("pymosaic.datasets.claim.time.sleep", wait)
     simulation = Simulation(seed, moves)
     for name in ("driver", "restarted driver"):
         simulation.scheduler.add(name, simulation.writer(mode, times=3, application="stream"))

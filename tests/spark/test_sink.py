@@ -63,8 +63,10 @@ def run(tmp_path: Path) -> Callable[..., None]:
         if "partitionBy" in options:
             writer = writer.partitionBy(options.pop("partitionBy"))
         writer = writer.options(**options)
-        to_path = isinstance(target, Path)
-        query = writer.start(str(target)) if to_path else writer.toTable(target)
+        if isinstance(target, Path):
+            query = writer.start(str(target))
+        else:
+            query = writer.toTable(target)
         query.awaitTermination()
 
     return start
