@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pymosaic
@@ -110,6 +110,7 @@ def test_damaged_row_groups_are_left_out_on_request(base):
         scan.to_numpy(out=np.empty((5, 4), "f4"))
 
 
+@settings(deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 40), min_size=1, max_size=4),
     bound=st.integers(0, 100),

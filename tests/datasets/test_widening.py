@@ -459,7 +459,7 @@ class TestNamesAndNullability:
         element = pa.field("element", pa.uint8(), nullable)
         schema = pa.schema([("a", make(element))])
         stored = pa.list_(pa.field("element", pa.int16(), nullable))
-        field = pymosaic.read_schema(write([], schema)).field("a").type.value_field
+        field = pymosaic.read_schema(write([], schema), types="mosaic").field("a").type.value_field
         assert field == stored.value_field
 
     @pytest.mark.parametrize(
@@ -469,7 +469,7 @@ class TestNamesAndNullability:
     def test_of_an_encoded_column_are_those_of_the_column(self, wrapped: pa.DataType) -> None:
         schema = pa.schema([pa.field("a", wrapped, nullable=False), pa.field("b", wrapped)])
         stored = pa.schema([pa.field("a", pa.string(), nullable=False), pa.field("b", pa.string())])
-        assert pymosaic.read_schema(write([], schema)).equals(stored)
+        assert pymosaic.read_schema(write([], schema), types="mosaic").equals(stored)
 
     def test_metadata_is_for_the_annex_alone(self) -> None:
         field = pa.field("a", pa.int8(), metadata={"unit": "m"})

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pymosaic
@@ -99,6 +99,7 @@ def expected(table: pa.Table, dtype: str, null: float) -> np.ndarray:
     return np.array(columns, dtype).T.reshape(shape) if columns else np.empty(shape, dtype)
 
 
+@settings(deadline=None)
 @given(
     table=tables(NUMBERS),
     dtype=st.sampled_from(["float32", "float64"]),
@@ -116,6 +117,7 @@ def test_a_matrix_has_the_values_of_arrow(table, dtype, order, row_groups, num_b
     np.testing.assert_allclose(matrix, expected(table, dtype, np.nan), rtol=3e-16, atol=0)
 
 
+@settings(deadline=None)
 @given(
     table=tables(WHOLE),
     null=st.sampled_from([0, -1, 7]),
@@ -135,6 +137,7 @@ def test_whole_numbers_are_exact_and_nulls_what_is_asked_for(table, null, mask, 
     np.testing.assert_array_equal(matrix, expected(table, "int64", null))
 
 
+@settings(deadline=None)
 @given(table=tables(NUMBERS), data=st.data(), row_groups=st.integers(1, 3))
 def test_columns_and_filters_choose(table, data, row_groups):
     table = table.append_column("key", pa.array(np.arange(table.num_rows) % 5))

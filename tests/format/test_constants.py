@@ -132,9 +132,9 @@ def test_limits() -> None:
     [
         (
             pymosaic.read_table,
-            "source, *, columns, filters, use_threads, filesystem, limits, types",
+            "source, *, columns, filters, use_threads, filesystem, limits, types, trust_statistics",
         ),
-        (pymosaic.MosaicFile, "source, *, filesystem, limits, merge_gap, types"),
+        (pymosaic.MosaicFile, "source, *, filesystem, limits, merge_gap, types, trust_statistics"),
         (pymosaic.MosaicFile.read, "self, columns, filters, use_threads"),
         (pymosaic.MosaicFile.read_row_group, "self, row_group, columns, use_threads"),
         (

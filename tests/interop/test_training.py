@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pymosaic
@@ -50,6 +50,7 @@ def opened(base: Path, **options: Any) -> WideBatches:
     return WideBatches(base, features=["n", "half"], label="odd", **options)
 
 
+@settings(deadline=None)
 @given(
     shuffle=st.sampled_from(SHUFFLES),
     num_ranks=st.integers(1, 4),
@@ -89,6 +90,7 @@ def test_every_row_is_in_one_batch_of_one_process(
         assert found == sorted(found)
 
 
+@settings(deadline=None)
 @given(
     shuffle=st.sampled_from(SHUFFLES),
     num_workers=st.integers(1, 5),
@@ -209,6 +211,7 @@ def test_text_is_refused_by_name_before_anything_is_read(tmp_path):
         WideBatches(tmp_path / "t.mosaic")
 
 
+@settings(deadline=None)
 @given(counts=st.lists(st.integers(0, 7), min_size=1, max_size=5), step=st.integers(0, 40))
 def test_workers_take_turns(counts, step):
     given_so_far = [0] * len(counts)

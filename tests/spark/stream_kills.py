@@ -35,13 +35,14 @@ class _Pipeline:
     """A driver, and what belongs to it."""
 
     def __init__(self, base: Path) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.spark.stream_driver", str(base)],
-            stdout=subprocess.PIPE,
-            stderr=(base / "driver.log").open("ab"),
-            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
-            start_new_session=True,
-        )
+        with (base / "driver.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.spark.stream_driver", str(base)],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+                start_new_session=True,
+            )
 
     def wait_until_ready(self) -> bool:
         assert self._process.stdout is not None
@@ -56,6 +57,8 @@ class _Pipeline:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
 
     def kill_worker(self, chance: random.Random) -> bool:
         """Kill one of the processes in which tasks run Python."""

@@ -21,6 +21,8 @@ __all__ = ["can_restore", "relabelled", "restored", "restored_batch"]
 # Columns that are converted together, and their size at most.
 _TOGETHER = 1024
 _TOGETHER_BYTES = 64 << 20
+# Bytes of a null with which it is tried whether a type can be restored.
+_WIDEST_PROBE = 1 << 20
 # struct ArrowArray of the Arrow C data interface: ten fields of eight bytes.
 _ARROW_ARRAY_WORDS = 10
 
@@ -45,12 +47,29 @@ def can_restore(stored: pa.DataType, target: pa.DataType) -> bool:
     >>> can_restore(pa.int16(), pa.uint8())
     True
     """
+    # A null of a fixed size takes its full size, which a file may claim to be gigabytes.
+    probes = (0, 1) if _null_width(target) <= _WIDEST_PROBE else (0,)
     try:
-        for rows in (0, 1):
+        for rows in probes:
             restored(pa.nulls(rows, stored), target)
     except MosaicError:
         return False
     return True
+
+
+def _null_width(data_type: pa.DataType) -> int:
+    """Bytes of a null, roughly: the product of all fixed sizes in a type."""
+    if isinstance(data_type, pa.BaseExtensionType):
+        return _null_width(data_type.storage_type)
+    if pa.types.is_fixed_size_list(data_type):
+        return int(data_type.list_size) * _null_width(data_type.value_type)
+    if pa.types.is_fixed_size_binary(data_type):
+        return int(data_type.byte_width)
+    if pa.types.is_struct(data_type):
+        return sum(_null_width(field.type) for field in data_type) + 1
+    if pa.types.is_dictionary(data_type) or pa.types.is_run_end_encoded(data_type):
+        return _null_width(data_type.value_type)
+    return 16
 
 
 def restored(column: pa.Array, target: pa.DataType, dictionary: pa.Array | None = None) -> pa.Array:

@@ -65,6 +65,13 @@ def add_columns(
     Returns
     -------
     AddColumnsReport
+
+    Examples
+    --------
+    >>> from pymosaic.spark import jobs
+    >>> report = jobs.add_columns(spark, "warehouse/shop.db/sales", {"ratio": "a / b"})
+    >>> report.snapshot
+    2
     """
     from pymosaic.paimon.growth import Growth
     from pymosaic.paimon.table import open_table
