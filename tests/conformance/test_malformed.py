@@ -214,6 +214,7 @@ if "asan" not in os.environ.get("LD_PRELOAD", ""):
     # The address sanitizer maps terabytes of shadow memory for itself.
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 import pymosaic
+from tests.figures import peak_memory
 for path in sorted(Path(sys.argv[1]).glob("*.mosaic")):
     try:
         table = pymosaic.read_table(path)
@@ -222,8 +223,7 @@ for path in sorted(Path(sys.argv[1]).glob("*.mosaic")):
     except pymosaic.MosaicError as error:
         outcome = type(error).__name__
     sys.stdout.write(json.dumps([path.stem, outcome]) + "\\n")
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
-sys.stdout.write(json.dumps(["peak", peak]) + "\\n")
+sys.stdout.write(json.dumps(["peak", peak_memory()]) + "\\n")
 """
 
 

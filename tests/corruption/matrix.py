@@ -37,6 +37,7 @@ from tests.corruption.corpus import Specimen, specimens
 from tests.corruption.fields import Field
 from tests.corruption.judging import Case, judge
 from tests.corruption.mutations import Mutation
+from tests.figures import peak_memory
 
 # What reading may take beyond what the process has when it starts.
 MEMORY_CAP = 1 << 30
@@ -94,7 +95,7 @@ def examine(group: Sequence[Specimen], extent: Extent, report: Connection) -> No
     limit_memory()
     for specimen in group:
         examine_file(specimen, extent, report)
-    report.send(("peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10))
+    report.send(("peak", peak_memory()))
 
 
 def examine_file(specimen: Specimen, extent: Extent, report: Connection) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import sys
 import time
 from pathlib import Path
@@ -17,6 +16,7 @@ import pyarrow as pa
 
 import pymosaic
 from pymosaic.datasets.commit import StagedFile, WriteJob
+from tests.figures import peak_memory
 
 # File systems limit how many names a file has; ext4 allows 65,000.
 _LINKS = 30_000
@@ -56,7 +56,7 @@ def main() -> int:
     plan = dataset.scan(["n"], [("n", ">", 0)]).plan()
     planned = time.perf_counter()
     assert dataset.count_rows() == rows
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    memory = peak_memory() >> 20
     sys.stdout.write(
         f"{options.files:,} files: made in {made - start:.1f} s, opened in {opened - made:.2f} s, "
         f"planned in {planned - opened:.2f} s ({len(plan.pieces):,} pieces), {memory} MiB\n"

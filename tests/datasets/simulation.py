@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
@@ -41,7 +42,7 @@ class Scheduler:
         self._turns: dict[str, threading.Semaphore] = {}
         self._yielded = threading.Semaphore(0)
         self._done: set[str] = set()
-        self._current: str | None = None
+        self._acting = threading.local()
         self.results: dict[str, Any] = {}
 
     def add(self, name: str, action: Callable[[], object]) -> None:
@@ -50,9 +51,9 @@ class Scheduler:
 
     def step(self) -> None:
         """Called by the actor whose turn it is: let the scheduler draw who goes on."""
-        name = self._current
+        name: str | None = getattr(self._acting, "name", None)
         if name is None:
-            return  # a test acts by itself
+            return  # a test acts by itself, or a thread that is none of the actors
         self._yielded.release()
         self._turns[name].acquire()
 
@@ -64,14 +65,13 @@ class Scheduler:
             waiting = [name for name in self._actors if name not in self._done]
             preferred = self.prefer()
             drawn = self._random.choice(waiting)
-            self._current = preferred if preferred in waiting else drawn
-            self._turns[self._current].release()
+            self._turns[preferred if preferred in waiting else drawn].release()
             self._yielded.acquire()
-        self._current = None
         for thread in threads:
             thread.join()
 
     def _act(self, name: str) -> None:
+        self._acting.name = name
         self._turns[name].acquire()
         try:
             self.results[name] = self._actors[name]()
@@ -84,6 +84,18 @@ class Scheduler:
 def _place(salt: int, path: str) -> int:
     """Where a name comes in a listing; the same in every run."""
     return zlib.crc32(f"{salt} {path}".encode())
+
+
+class SimulatedTime:
+    """A module ``time`` for code under test: the real clock, and waiting that takes steps.
+
+    Replaced in the module that waits alone: other threads of the process sleep as ever.
+    """
+
+    monotonic = staticmethod(time.monotonic)
+
+    def __init__(self, sleep: Callable[[float], None]) -> None:
+        self.sleep = sleep
 
 
 class World:

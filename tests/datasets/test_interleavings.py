@@ -22,7 +22,7 @@ from pymosaic.datasets.snapshot import take_snapshot, visible_files
 from pymosaic.datasets.vacuum import vacuum_storage
 from pymosaic.errors import CommitConflictError, DatasetExistsError, MosaicError
 from pymosaic.io import Entry
-from tests.datasets.simulation import Killed, Scheduler, SimulatedDirectory, World
+from tests.datasets.simulation import Killed, Scheduler, SimulatedDirectory, SimulatedTime, World
 
 SEEDS = range(int(os.environ.get("PYMOSAIC_SEEDS", "10")))
 BOTH = pytest.mark.parametrize("moves", [True, False], ids=["staged", "direct"])
@@ -34,7 +34,9 @@ def _simulated_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting is a step like any other; processes that made claims are found dead if they are."""
     dead: set[str] = set()
     monkeypatch.setattr(Simulation, "dead", dead)
-    monkeypatch.setattr("pymosaic.datasets.claim.time.sleep", lambda _: Simulation.step())
+    steps = SimulatedTime(lambda _: Simulation.step())
+    monkeypatch.setattr("pymosaic.datasets.claim.time", steps)
+    monkeypatch.setattr("pymosaic.datasets.publishing.time", steps)
     monkeypatch.setattr("pymosaic.datasets.commit.uuid.uuid4", lambda: Simulation.new_id())
     monkeypatch.setattr("pymosaic.datasets.maintenance.RECORDS_PER_CHECKPOINT", 2)
     monkeypatch.setattr(
@@ -619,7 +621,7 @@ def test_a_transaction_takes_effect_once_whoever_tries_it(
         for _step in range(waits.randrange(100)):
             Simulation.step()
 
-    monkeypatch.setattr("pymosaic.datasets.claim.time.sleep", wait)
+    monkeypatch.setattr("pymosaic.datasets.claim.time", SimulatedTime(wait))
     simulation = Simulation(seed, moves)
     for name in ("driver", "restarted driver"):
         simulation.scheduler.add(name, simulation.writer(mode, times=3, application="stream"))

@@ -20,18 +20,10 @@ import numpy as np
 import pyarrow as pa
 
 import pymosaic
-from tests.figures import show
+from tests.figures import peak_memory, show
 
 _COLUMNS = 200
 _MIB = 1 << 20
-
-
-def _peak() -> int:
-    """The most memory that this process had; unlike ru_maxrss, nothing of its parent's."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) << 10
-    raise RuntimeError("/proc/self/status has no VmHWM")
 
 
 def _batch(number: int, batch_bytes: int, seed: int) -> pa.RecordBatch:
@@ -127,7 +119,11 @@ def main() -> None:
     else:
         begin = time.monotonic()
         rows = _STEPS[arguments.step](arguments)
-        figures = {"rows": rows, "peak": _peak(), "seconds": round(time.monotonic() - begin, 1)}
+        figures = {
+            "rows": rows,
+            "peak": peak_memory(),
+            "seconds": round(time.monotonic() - begin, 1),
+        }
     show(figures)
 
 
