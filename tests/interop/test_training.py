@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pymosaic
-from pymosaic import InvalidDataError, InvalidOptionError
+from pymosaic import InvalidDataError, InvalidOptionError, LimitExceededError, Limits
 from pymosaic.interop.training import Shard, WideBatches, _turns
+from pymosaic.testing import pieces
 
 SHUFFLES = [None, "row-groups", "rows"]
 
@@ -226,3 +227,63 @@ def test_workers_take_turns(counts, step):
     around = [(turn + place) % len(counts) for place in range(len(counts))]
     active = [place for place in around if found[place] < counts[place]]
     assert active[:1] == turns[step : step + 1]
+
+
+def claiming(path: Path, num_rows: int, num_row_groups: int = 1) -> Path:
+    """A file whose index claims rows, all of them null, for which no data vouches."""
+    content = pieces.schema(("a", pieces.INTEGER))
+    index = pieces.row_group(num_rows) * num_row_groups
+    path.write_bytes(pieces.forge(b"", content, index, num_row_groups=num_row_groups))
+    return path
+
+
+@pytest.fixture
+def no_large_arrays(monkeypatch) -> None:
+    """Permutations of more than a million rows fail the test instead of taking memory."""
+    make = np.random.default_rng
+
+    class Random:
+        def __init__(self, seed: Any) -> None:
+            self._random = make(seed)
+
+        def permutation(self, count: int) -> Any:
+            assert count <= 1_000_000
+            return self._random.permutation(count)
+
+    monkeypatch.setattr(np.random, "default_rng", Random)
+
+
+@pytest.mark.usefixtures("no_large_arrays")
+@pytest.mark.parametrize("shuffle", SHUFFLES)
+def test_a_row_group_that_claims_too_many_rows_takes_no_memory(shuffle, tmp_path):
+    path = claiming(tmp_path / "claims.mosaic", (1 << 32) - 1)
+    with pytest.raises(LimitExceededError, match=r"claims\.mosaic.*max_row_group_bytes"):
+        next(iter(WideBatches(path, shuffle=shuffle)))
+
+
+@pytest.mark.usefixtures("no_large_arrays")
+def test_row_groups_that_claim_too_many_rows_together_take_no_memory(tmp_path):
+    path = claiming(tmp_path / "claims.mosaic", 1 << 20, 100)
+    source = pymosaic.dataset(path, limits=Limits(max_table_bytes=64 << 20))
+    with pytest.raises(LimitExceededError, match=r"in random order.*max_table_bytes"):
+        next(iter(WideBatches(source, shuffle="rows")))
+
+
+def test_places_of_rows_are_made_when_their_row_group_is_read(base, monkeypatch):
+    made: list[int] = []
+
+    def places(count: int, start: int, stop: int, seed: Any) -> Any:
+        made.append(count)
+        return np.random.default_rng(seed).permutation(count)[start:stop]
+
+    monkeypatch.setattr("pymosaic.interop.training._places", places)
+    batches = iter(opened(base, shuffle="row-groups", batch_size=1, use_threads=False))
+    next(batches)
+    assert len(made) < 6
+    assert len(list(batches)) == 53
+    assert sorted(made) == [1, 2, 2, 7, 12, 30]
+
+
+def test_a_batch_size_above_all_rows_takes_memory_for_the_rows(base):
+    [(features, _)] = list(opened(base, batch_size=1 << 40))
+    assert features.shape == (54, 2)

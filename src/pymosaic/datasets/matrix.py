@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -34,16 +34,24 @@ class RowGroup:
         The numbers of its rows, in the order of the matrix; None for all.
     count : int
         How many they are.
+    choose : callable, optional
+        Which of ``rows`` are wanted, by their places among them; called when they are read, so that
+        only the places of row groups that are being read take memory.
     """
 
     piece: Piece
     rows: Rows
     count: int
+    choose: Callable[[], npt.NDArray[np.int64]] | None = None
 
     def chosen(self, places: npt.NDArray[np.int64]) -> RowGroup:
         """Some of these rows, by their places among them."""
         rows = places if self.rows is None else self.rows[places]
         return RowGroup(self.piece, rows, len(rows))
+
+    def wanted(self) -> Rows:
+        """The numbers of the rows that are wanted; None for all."""
+        return self.rows if self.choose is None else self.chosen(self.choose()).rows
 
 
 def check_matrix(task: ScanTask, kind: MatrixType) -> None:
@@ -176,15 +184,15 @@ class _Columns:
         self, matrix: Matrix, first: int, item: RowGroup, reader: RowGroupReader, bound: BoundFile
     ) -> None:
         """Fill rows of a matrix, from ``first`` on, from a row group."""
-        columns, piece = bound.columns, item.piece
+        columns, piece, rows = bound.columns, item.piece, item.wanted()
         if columns.is_plain:
             has = columns.has
             positions = columns.selection.positions
-            matrix.fill(reader, positions, self._columns[has], first, item.rows)
+            matrix.fill(reader, positions, self._columns[has], first, rows)
             matrix.fill_nulls(self._columns[~has], first, item.count)
         else:
             batch = columns.adapt(reader.read(columns.selection), piece.path)
-            batch = batch if item.rows is None else batch.take(item.rows)
+            batch = batch if rows is None else batch.take(rows)
             matrix.fill_batch(batch, self._columns, first)
         for key, value in piece.partition:
             if key in self._keys:

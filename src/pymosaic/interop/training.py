@@ -7,7 +7,8 @@ reads its own part, so that processes need not talk to each other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
@@ -17,14 +18,18 @@ import numpy.typing as npt
 from pymosaic.datasets.dataset import Dataset, dataset
 from pymosaic.datasets.discovery import DatasetSource
 from pymosaic.datasets.matrix import RowGroup, check_matrix, read_blocks, row_groups
-from pymosaic.errors import InvalidOptionError
+from pymosaic.errors import InvalidOptionError, LimitExceededError
 from pymosaic.file.matrix import MatrixType, Nulls
 from pymosaic.keywords import checked_keywords
+from pymosaic.limits import Limits
 
 __all__ = ["Batch", "Shard", "Shuffle", "WideBatches"]
 
 Shuffle: TypeAlias = "Literal['row-groups', 'rows'] | None"
 Batch: TypeAlias = "npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[Any]]"
+
+# The place of a row, as numpy's permutations have it.
+_PLACE_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +156,16 @@ class WideBatches:
 
     def _found(self) -> list[RowGroup]:
         if self._row_groups is None:
-            self._row_groups = row_groups(self._task, self._pieces, self._use_threads)
+            found = row_groups(self._task, self._pieces, self._use_threads)
+            for item in found:
+                _check_size(
+                    f"the places of the {item.count} rows of a row group",
+                    item.count * _PLACE_BYTES,
+                    "max_row_group_bytes",
+                    self._task.limits,
+                    item.piece.path,
+                )
+            self._row_groups = found
         return self._row_groups
 
     @property
@@ -237,7 +251,9 @@ class WideBatches:
         return self._generate(rows, counts_steps=shard.num_workers == 1)
 
     def _generate(self, rows: range, counts_steps: bool) -> Iterator[Batch]:
-        for block in _cut(self._blocks(rows), self.batch_size, len(self._task.schema)):
+        # A batch is not larger than what there is, whatever was asked for.
+        batch_size = min(self.batch_size, max(1, len(rows)))
+        for block in _cut(self._blocks(rows), batch_size, len(self._task.schema)):
             if counts_steps:
                 self._step += 1
             yield self._split(block)
@@ -268,17 +284,21 @@ class WideBatches:
             first += item.count
             if start >= stop:
                 continue
-            if self._shuffle == "row-groups":
-                random = np.random.default_rng([self._seed, self._epoch, number])
-                item = item.chosen(random.permutation(item.count)[start:stop])
-            elif stop - start < item.count:
-                item = item.chosen(np.arange(start, stop, dtype=np.int64))
+            if self._shuffle == "row-groups" or stop - start < item.count:
+                seed = [self._seed, self._epoch, number] if self._shuffle else None
+                choose = partial(_places, item.count, start, stop, seed)
+                item = replace(item, count=stop - start, choose=choose)
             wanted.append(item)
         yield from read_blocks(self._task, wanted, self._kind, self._use_threads)
 
     def _shuffled_rows(self, rows: range) -> Iterator[npt.NDArray[Any]]:
         """All rows of a shard are read, and then given in random order."""
         found = self._found()
+        width = len(self._task.schema) * self._kind.dtype.itemsize
+        # The order of all rows, and for rows of the shard three arrays of places and the matrix.
+        size = self.num_rows * _PLACE_BYTES + len(rows) * (3 * _PLACE_BYTES + width)
+        what = f"{len(rows)} of {self.num_rows} rows in random order"
+        _check_size(what, size, "max_table_bytes", self._task.limits, None)
         random = np.random.default_rng([self._seed, self._epoch])
         chosen = random.permutation(self.num_rows)[rows.start : rows.stop]
         ordered = np.argsort(chosen, kind="stable")
@@ -297,6 +317,22 @@ class WideBatches:
             values[ordered[first : first + len(block)]] = block
             first += len(block)
         yield values
+
+
+def _check_size(what: str, size: int, limit: str, limits: Limits, path: str | None) -> None:
+    """Refuse what would take more memory than a limit allows: a file may claim any row count."""
+    most = getattr(limits, limit)
+    if size > most:
+        raise LimitExceededError(
+            f"{what} take {size} bytes, more than Limits.{limit} ({most})", path
+        )
+
+
+def _places(count: int, start: int, stop: int, seed: list[int] | None) -> npt.NDArray[np.int64]:
+    """The rows from ``start`` to ``stop`` of ``count``, in random order if there is a seed."""
+    if seed is None:
+        return np.arange(start, stop, dtype=np.int64)
+    return np.random.default_rng(seed).permutation(count)[start:stop]
 
 
 def _check_at_least(option: str, value: int, least: int) -> None:
