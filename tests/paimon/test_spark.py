@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,12 @@ class TestRead:
         write(DATA, path)
         assert frame.count() == 4
         assert load(spark, path).count() == 8
+
+    def test_a_table_that_was_made_anew(self, spark: Session, path: str) -> None:
+        assert rows(load(spark, path)) == expected(path)
+        shutil.rmtree(path)
+        write(DATA.slice(1), path, create=True)
+        assert rows(load(spark, path)) == expected(path)
 
     def test_large_ranges_are_split(self, spark: Session, tmp_path: Path) -> None:
         path = str(tmp_path / "large")
@@ -168,6 +175,20 @@ class TestRefused:
         with pytest.raises(Exception, match="primary key"):
             frame.write.format("mosaic").mode("append").save(keyed)
         assert (dataset(path).snapshot_id, dataset(keyed).snapshot_id) == (1, 1)
+
+    def test_writes_that_a_table_cannot_remember(
+        self, spark: Session, path: str, tmp_path: Path
+    ) -> None:
+        frame = spark.createDataFrame([(9, 9.5, "mon")], SCHEMA)
+        frame.write.json(str(tmp_path / "incoming"))
+        numbered = frame.write.format("mosaic").mode("append").option("txnAppId", "a")
+        with pytest.raises(Exception, match="need a Mosaic dataset"):
+            numbered.option("txnVersion", 1).save(path)
+        stream = spark.readStream.schema(SCHEMA).json(str(tmp_path / "incoming")).writeStream
+        query = stream.format("mosaic").option("checkpointLocation", str(tmp_path / "checkpoint"))
+        with pytest.raises(Exception, match="need a Mosaic dataset"):
+            query.trigger(availableNow=True).start(path).awaitTermination()
+        assert dataset(path).snapshot_id == 1
 
 
 class TestAddColumns:

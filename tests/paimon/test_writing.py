@@ -11,6 +11,8 @@ import pytest
 
 import pymosaic
 from pymosaic.paimon import dataset, write
+from pymosaic.paimon.table import open_table
+from pymosaic.paimon.write import TableWrite
 from tests.paimon.building import Warehouse, theirs
 
 DATA = pa.table({"id": pa.array([1, 2, 3], pa.int32()), "day": ["a", "a", "b"]})
@@ -162,3 +164,39 @@ class TestRefused:
         with pytest.raises(OSError, match="gone"):
             write(pa.RecordBatchReader.from_batches(schema, batches()), table)
         assert files_below(table.table_path) == before
+
+
+class TestAbort:
+    """Spark aborts a write also after its commit has failed."""
+
+    @pytest.fixture
+    def job(self, tmp_path: Path) -> TableWrite:
+        write(DATA, tmp_path / "t", create=True)
+        return TableWrite(open_table(str(tmp_path / "t"), None), DATA.schema)
+
+    def test_files_that_no_snapshot_has_are_deleted(self, job: TableWrite, tmp_path: Path) -> None:
+        before = files_below(str(tmp_path))
+        messages = job.write(DATA.to_batches())
+        write(DATA, tmp_path / "t")
+        theirs_too = files_below(str(tmp_path))
+        job.abort(messages)
+        assert before < files_below(str(tmp_path)) < theirs_too
+        assert dataset(tmp_path / "t").count_rows() == 6
+
+    def test_files_of_a_commit_without_an_answer_stay(
+        self, job: TableWrite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from pypaimon.write.file_store_commit import FileStoreCommit
+
+        published = FileStoreCommit._try_commit
+
+        def without_answer(self: Any, *arguments: Any, **options: Any) -> None:
+            published(self, *arguments, **options)
+            raise RuntimeError("connection lost")
+
+        monkeypatch.setattr(FileStoreCommit, "_try_commit", without_answer)
+        messages = job.write(DATA.to_batches())
+        with pytest.raises(pymosaic.DatasetError, match="connection lost"):
+            job.commit(messages)
+        job.abort(messages)
+        assert dataset(tmp_path / "t").to_table().num_rows == 6

@@ -4,6 +4,7 @@
 # pyright: reportMissingImports=false
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -165,12 +166,17 @@ class TableWrite:
         self._table = table
         self._overwritten = dict(partition or {}) if overwrite else None
         self._dynamic = dynamic
+        # By which a snapshot of this write is recognised, whatever became of the answer.
+        self._user = str(uuid.uuid4())
+        newest = table.snapshot()
+        self._since = 0 if newest is None else int(newest.id)
 
     def _builder(self) -> Any:
         options = None
         if self._overwritten is not None:
             options = {"dynamic-partition-overwrite": str(self._dynamic).lower()}
         builder = writing_table(self._table, options).new_batch_write_builder()
+        builder.commit_user = self._user
         if self._overwritten is not None:
             builder.overwrite(dict(self._overwritten))
         return builder
@@ -210,7 +216,16 @@ class TableWrite:
         )
 
     def abort(self, messages: list[Any]) -> None:
-        """Delete files that are in no snapshot."""
+        """Delete the files, unless a snapshot has them, or may have had them.
+
+        Spark calls this also after a commit that failed. That one may have been published all the
+        same, before the connection was lost.
+        """
+        newest = self._table.snapshot()
+        since = [x for x in self._table.snapshots() if x.id > self._since]
+        is_known = len(since) == (0 if newest is None else newest.id) - self._since
+        if not is_known or any(x.commit_user == self._user for x in since):
+            return
         commit = self._builder().new_commit()
         try:
             commit.abort(messages)

@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
@@ -95,8 +96,15 @@ class PaimonRelation:
         self, schema: pa.Schema | None = None, declared: Mapping[str, pa.DataType] | None = None
     ) -> PaimonDataset:
         """Open the table; its columns have types, which declared ones are cast from."""
-        [base], _ = locate(self.options.locations, {})
-        return _opened(base, tuple(sorted(self.options.storage.items())), self.state)
+        key = _key(self.options, self.state)
+        with _lock:
+            known = _opened.get(key)
+        if known is not None:
+            return known
+        from pymosaic.paimon.dataset import PaimonDataset, TableState
+
+        state = TableState(*json.loads(self.state))
+        return _keep(key, PaimonDataset(_table(self.options), None, None, None, None, state))
 
     def report(
         self,
@@ -121,13 +129,23 @@ class PaimonRelation:
         }
 
 
-@lru_cache(_KEPT)
-def _opened(base: str, storage: tuple[tuple[str, str], ...], state: str) -> PaimonDataset:
-    from pymosaic.paimon.dataset import PaimonDataset, TableState
-    from pymosaic.paimon.table import open_table
+_Key: TypeAlias = tuple[str, tuple[tuple[str, str], ...], str]
+_opened: OrderedDict[_Key, PaimonDataset] = OrderedDict()
+_lock = threading.Lock()
 
-    table = open_table(base, dict(storage))
-    return PaimonDataset(table, None, None, None, None, TableState(*json.loads(state)))
+
+def _key(options: SourceOptions, state: str) -> _Key:
+    [base], _ = locate(options.locations, {})
+    return base, tuple(sorted(options.storage.items())), state
+
+
+def _keep(key: _Key, dataset: PaimonDataset) -> PaimonDataset:
+    with _lock:
+        _opened[key] = dataset
+        _opened.move_to_end(key)
+        while len(_opened) > _KEPT:
+            _opened.popitem(last=False)
+    return dataset
 
 
 def open_paimon(options: SourceOptions) -> tuple[PaimonRelation, PaimonDataset]:
@@ -144,7 +162,9 @@ def open_paimon(options: SourceOptions) -> tuple[PaimonRelation, PaimonDataset]:
         else:
             timestamp = parse_moment("timestamp", options.timestamp, options.zone) // 1000
     dataset = PaimonDataset(_table(options), options.snapshot, options.tag, timestamp, None)
-    return PaimonRelation(options, json.dumps(dataset.state)), dataset
+    state = json.dumps(dataset.state)
+    # A table that was made anew has the numbers of the one before.
+    return PaimonRelation(options, state), _keep(_key(options, state), dataset)
 
 
 def table_exists(options: SourceOptions) -> bool:
@@ -184,6 +204,11 @@ class PaimonWriter(DataSourceArrowWriter):
             raise UnsupportedFeatureError(
                 "partitions of a Paimon table are replaced by mode overwrite with "
                 "partitionOverwriteMode dynamic"
+            )
+        if options.application is not None or options.batch is not None:
+            raise UnsupportedFeatureError(
+                "a Paimon table does not remember the writes of an application: streams, and the "
+                "options txnAppId and txnVersion, need a Mosaic dataset"
             )
         if options.writer:
             raise InvalidOptionError(
