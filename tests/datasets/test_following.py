@@ -156,6 +156,11 @@ def test_a_follower_begins_now_or_at_a_time(base):
     assert latest.look() == [2]
     assert Follower(base, since=1e9 + 1).look() == [2]
     assert Follower(base, since=1e9).look() == [0, 1, 2]
+    add(base, 3, mode="overwrite")
+    with pytest.raises(DatasetError, match="removed or replaced rows"):
+        Follower(base, since=1e9 + 1).look()
+    assert Follower(base, since=1e9 + 1, on_change="skip").look() == [2]
+    assert Follower(base, since=1e9 + 1, on_change="read").look() == [2, 3]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -110,6 +110,14 @@ class TestPositions:
         query.restart()
         assert query.batch() == [6]
 
+    def test_a_stream_begins_at_a_time_and_skips_changes_since(self, base):
+        add(base, 9, mode="overwrite")
+        add(base, 10)
+        begin = {"startingTimestamp": "1970-01-01", "timeZone": "UTC"}
+        with pytest.raises(DatasetError, match="set the option skipChangeCommits"):
+            Query(base, **begin).batch()
+        assert Query(base, **begin, skipChangeCommits="true").batch() == [0, 1, 2, 3, 4, 5, 10]
+
     def test_what_is_gone_is_an_error_unless_that_is_allowed(self, base):
         query = Query(base)
         query.batch()

@@ -77,7 +77,12 @@ def _all_seen(snapshot: Snapshot) -> Seen:
 
 
 def look_first(
-    snapshot: Snapshot, since: float | None = None, *, latest: bool = False
+    snapshot: Snapshot,
+    since: float | None = None,
+    *,
+    latest: bool = False,
+    on_change: str = "error",
+    allow_missing: bool = False,
 ) -> tuple[Seen, tuple[FileVersion, ...]]:
     """Begin to follow a dataset.
 
@@ -88,11 +93,18 @@ def look_first(
         Only commits at or after this time (Unix time, by the clock of the file system) are new.
     latest : bool
         Nothing that is there is new.
+    on_change, allow_missing
+        What to do about commits since then, as for :func:`look`.
 
     Returns
     -------
     (Seen, tuple of FileVersion)
         What is seen from then on, and the files to read: by default all of the dataset.
+
+    Raises
+    ------
+    DatasetError
+        As for :func:`look`, of commits since then.
     """
     seen = _all_seen(snapshot)
     if latest:
@@ -106,7 +118,7 @@ def look_first(
         seen.num_forgotten,
         seen.num_deleted,
     )
-    return look(snapshot, before)
+    return look(snapshot, before, on_change=on_change, allow_missing=allow_missing)
 
 
 def look(

@@ -140,25 +140,22 @@ class DatasetStream:
     def _look(self, seen: Seen | None) -> tuple[Seen, tuple[FileVersion, ...]]:
         options = self._options
         snapshot = self._snapshot()
-        if seen is None:
-            since = None
-            if options.starting_timestamp is not None:
-                text = options.starting_timestamp
-                since = parse_moment("startingTimestamp", text, options.zone) / 1e6
-            latest = options.starting_version is not None
-            return self._chosen(*look_first(snapshot, since, latest=latest))
+        since = None
+        if options.starting_timestamp is not None:
+            text = options.starting_timestamp
+            since = parse_moment("startingTimestamp", text, options.zone) / 1e6
+        latest = options.starting_version is not None
         on_change = "skip" if options.skip_change_commits else "error"
         if options.ignore_changes:
             on_change = "read"
+        allowed: dict[str, Any] = {
+            "on_change": on_change,
+            "allow_missing": options.ignore_missing_files,
+        }
         try:
-            return self._chosen(
-                *look(
-                    snapshot,
-                    seen,
-                    on_change=on_change,
-                    allow_missing=options.ignore_missing_files,
-                )
-            )
+            if seen is None:
+                return self._chosen(*look_first(snapshot, since, latest=latest, **allowed))
+            return self._chosen(*look(snapshot, seen, **allowed))
         except DatasetError as error:
             raise DatasetError(
                 f"{self._storage.name}: {error}; a stream reads what is appended: set the option "
