@@ -7,6 +7,7 @@ line before it.
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +58,24 @@ def run_document(path: Path) -> int:
                 namespace["spark"].sql(statement)
         ran += 1
     return ran
+
+
+def run_with_spark(path: Path) -> int:
+    """Run all blocks in the working directory, which is emptied first, in a session of their own.
+
+    A process can do this again and again: sessions after the first need not start a JVM, whose
+    relative paths are those of the directory in which it began.
+    """
+    # The environment of tests without Spark runs the other documents.
+    from pyspark.sql import SparkSession
+
+    for entry in Path.cwd().iterdir():
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    try:
+        return run_document(path)
+    finally:
+        if (session := SparkSession.getActiveSession()) is not None:
+            session.stop()
 
 
 if __name__ == "__main__":

@@ -2,14 +2,15 @@
 
 import os
 import re
-import subprocess
-import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.docs.running import BLOCK, run_document, run_shell
+from tests.docs.running import BLOCK, run_document, run_shell, run_with_spark
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
@@ -37,20 +38,21 @@ def test_blocks_run_from_top_to_bottom(
     run_document(path)
 
 
+@pytest.fixture(scope="module")
+def with_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessPoolExecutor]:
+    """A process in a directory of its own; the documents that it runs use one JVM."""
+    with ProcessPoolExecutor(
+        1, get_context("spawn"), os.chdir, (tmp_path_factory.mktemp("documents"),)
+    ) as pool:
+        yield pool
+
+
 @pytest.mark.xdist_group("documents with Spark")
 @pytest.mark.parametrize("path", named([path for path in DOCUMENTS if uses_spark(path)]))
-def test_blocks_with_spark_run_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
-    # A process of its own: the session's relative paths are those of the directory it began in.
-    process = subprocess.run(
-        [sys.executable, "-m", "tests.docs.running", str(path)],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert process.returncode == 0, process.stdout + process.stderr
+def test_blocks_with_spark_run_from_top_to_bottom(
+    path: Path, with_spark: ProcessPoolExecutor
+) -> None:
+    assert with_spark.submit(run_with_spark, path).result() > 0
 
 
 @pytest.mark.parametrize("path", named(DOCUMENTS))
