@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from tests.datasets.building import Reads
+
+# Sessions of tests are short: what Java's second compiler and its parallel collectors do for them
+# takes longer than it saves.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 def pytest_collection_finish() -> None:
