@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from pymosaic.lance import LanceFile, write_table
+from tests.figures import tell
 from tests.lance.columns import some_rows
 from tests.lance.peer import peer_read, peer_take, peer_write
 from tests.lance.random_columns import RandomCase, random_case
@@ -73,6 +74,7 @@ def check_peer_file(case: RandomCase, path: Path) -> bool:
 
 def _say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -85,6 +87,8 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "case.lance"
         for seed in range(options.seed, options.seed + options.cases):
+            if (done := seed - options.seed) and done % 500 == 0:
+                tell(f"{done:,} of {options.cases:,} cases")
             case = random_case(seed)
             for name, check in (("own", check_own_file), ("pylance's", check_peer_file)):
                 try:
