@@ -1,4 +1,8 @@
-"""One local session for all tests that use it; `--dist loadgroup` keeps them on one process."""
+"""One local session for all tests of a process that use it.
+
+With two processes or more, `--dist loadgroup` keeps the table of spellings on one and the rest on
+another.
+"""
 
 import os
 import sys
@@ -17,9 +21,11 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    # Tests that start programs of their own need not wait for those that share the session.
-    shared = "spark" in getattr(item, "fixturenames", ())
-    group = "spark" if shared else item.nodeid.partition("::")[0]
+    if "spark" in getattr(item, "fixturenames", ()):
+        group = "surface" if item.path.parent.name == "surface" else "spark"
+    else:
+        # Tests that start programs of their own need not wait for those that share the session.
+        group = item.nodeid.partition("::")[0]
     item.add_marker(pytest.mark.xdist_group(group))
     # Sessions, clusters and servers are slow to start on a busy machine.
     item.add_marker(pytest.mark.timeout(1800))
