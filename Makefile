@@ -77,6 +77,10 @@ $(spark_env)/tools: pyproject.toml | $(installed)
 bench: $(installed) ## Compare with other formats (BENCH_ARGS="--quick" or "--help" for more)
 	$(if $(findstring --cases paimon,$(BENCH_ARGS)),@$(MAKE) --no-print-directory bench-paimon,$(bin)/python -m benchmarks $(BENCH_ARGS))
 
+.PHONY: bench-guard
+bench-guard: $(installed) ## Compare with the recorded run, and fail if anything is 15 % slower (BENCH_ARGS=--record)
+	$(bin)/python -m benchmarks.guard $(BENCH_ARGS)
+
 .PHONY: bench-paimon
 bench-paimon: $(paimon_installed) ## Compare Paimon tables with PyPaimon (BENCH_ARGS="--grown-rows 1000000")
 	$(paimon)/python -m benchmarks.paimon $(BENCH_ARGS)

@@ -36,7 +36,7 @@ from benchmarks.studies import save_samples
 from benchmarks.training import run_training, training_tables
 from benchmarks.workspace import Workspace
 
-__all__ = ["main"]
+__all__ = ["main", "run_suite"]
 
 _STARTED = time.perf_counter()
 _ROOT = Path(__file__).parent.parent
@@ -102,9 +102,10 @@ def _facts(profile: Profile, started: float) -> dict[str, Any]:
     }
 
 
-def _run_suite(
+def run_suite(
     profile: Profile, cases: Sequence[str], peers: Sequence[str], directory: Path
 ) -> Report:
+    """Run cases, and compare with the goals."""
     started = time.perf_counter()
     space = Workspace(profile, peers, directory, _log)
     for case in cases:
@@ -166,7 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         (_DOCS / "images").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="pymosaic-bench-", dir=options.directory) as temporary:
         if cases:
-            report = _run_suite(profile, cases, peers, Path(temporary))
+            report = run_suite(profile, cases, peers, Path(temporary))
             _publish(report, options.output, options.docs)
         studies = [name for name in _STUDIES if name in (options.cases or ())]
         _run_studies(profile, studies, Path(temporary), options.output, options.docs)
