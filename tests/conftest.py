@@ -8,12 +8,22 @@ from collections.abc import Iterator
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
+from hypothesis import HealthCheck, settings
 
 from tests.datasets.building import Reads
 
 # Sessions of tests are short: what Java's second compiler and its parallel collectors do for them
 # takes longer than it saves.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+# How hard hypothesis tries: the same examples every time, or HYPOTHESIS_PROFILE=thorough. Whole
+# tables take a while to draw, and no example has to be fast on a busy machine.
+_SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
+settings.register_profile(
+    "ci", max_examples=60, deadline=None, derandomize=True, suppress_health_check=_SLOW
+)
+settings.register_profile("thorough", max_examples=5000, deadline=None, suppress_health_check=_SLOW)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 def pytest_collection_finish() -> None:

@@ -45,7 +45,7 @@ class TestOrderedMap:
         assert list(ordered_map(slow_first, range(30), True)) == [i * 10 for i in range(30)]
 
     def test_items_are_worked_on_at_once(self) -> None:
-        together = threading.Barrier(4, timeout=30)
+        together = threading.Barrier(4, timeout=120)
         assert len(list(ordered_map(lambda _: together.wait(), range(4), True))) == 4
 
     def test_threads_have_a_name(self) -> None:
@@ -174,7 +174,7 @@ def test_a_forked_child_reads_and_writes_with_threads(tmp_path: Path) -> None:
     )
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
     run = subprocess.run(
-        [sys.executable, "-c", script, str(path)], env=environment, timeout=60, check=False
+        [sys.executable, "-c", script, str(path)], env=environment, timeout=300, check=False
     )
     assert run.returncode == 0
     assert Path(f"{path}.copy").stat().st_size == path.stat().st_size
@@ -191,7 +191,7 @@ def late():
     print("done")
 atexit.register(late)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.stdout == "done\n", done.stderr
 
 

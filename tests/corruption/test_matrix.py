@@ -26,7 +26,7 @@ SAMPLE = 3
 def test_a_sample_of_every_kind_of_damage_to_every_file() -> None:
     command = [sys.executable, "-m", "tests.corruption.matrix", "--sample", str(SAMPLE)]
     run = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False
+        command, cwd=ROOT, capture_output=True, text=True, timeout=800, check=False
     )
     assert run.stdout, run.stderr
     summary = json.loads(run.stdout)

@@ -25,7 +25,7 @@ AFTER = {
 
 def kill_everywhere(action: str, directory: Path) -> list[dict[str, Any]]:
     command = [sys.executable, "-m", "tests.datasets.killing", action, str(directory)]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=240, check=False)
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=800, check=False)
     assert run.returncode == 0, run.stderr.decode()
     results: list[dict[str, Any]] = json.loads(run.stdout)
     return results

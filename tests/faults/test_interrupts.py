@@ -135,7 +135,7 @@ def test_an_interrupt_while_threads_start_is_followed_by_a_whole_pool(
     with pytest.raises(KeyboardInterrupt):
         list(ordered_map(lambda item: item, range(ITEMS), True))
     monkeypatch.setattr(threads, "_thread", _thread)
-    together = threading.Barrier(4, timeout=60)
+    together = threading.Barrier(4, timeout=120)
     assert len(list(ordered_map(lambda _: together.wait(), range(4), True))) == 4
 
 
@@ -238,7 +238,7 @@ def test_real_signals_at_any_moment_neither_hang_nor_tear_anything(kind: str) ->
         ],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=800,
         check=False,
         cwd=Path(__file__).parents[2],
     )

@@ -13,7 +13,7 @@ def test_a_killed_writer_leaves_the_old_file_or_the_new_one() -> None:
         [sys.executable, "-m", "tests.faults.kills", "--kills", "20", "--seed", "11"],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=800,
         check=False,
         cwd=Path(__file__).parents[2],
     )

@@ -237,7 +237,7 @@ def test_a_disk_that_is_full_at_any_size_keeps_the_old_file(target: Path) -> Non
         [sys.executable, "-c", FULL_DISK, str(target)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
         cwd=Path(__file__).parents[2],
     )

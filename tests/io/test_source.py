@@ -258,7 +258,7 @@ class TestLocalFiles:
             open_source(tmp_path)
         assert caught.value.filename == str(tmp_path)
 
-    @pytest.mark.timeout(20)
+    @pytest.mark.timeout(300)
     def test_a_fifo_is_refused_without_waiting_for_a_writer(self, tmp_path):
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(io.UnsupportedOperation, match="pipe is not a regular file"):
@@ -720,7 +720,7 @@ class TestReadRanges:
             source.read(50, 60)
 
     def test_parallel_reads_overlap_and_keep_their_order(self):
-        barrier = threading.Barrier(4, timeout=10)
+        barrier = threading.Barrier(4, timeout=120)
 
         class Parallel(RecordingSource):
             def _read_once(self, offset, length):

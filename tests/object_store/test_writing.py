@@ -158,7 +158,7 @@ def test_a_process_killed_in_the_middle_of_an_upload(bucket: str, server: Object
     pymosaic.write_dataset(table(0), base, filesystem=filesystem)
     command = [sys.executable, "-m", "tests.object_store.killing", base, str(server.port)]
     server.clear()
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=240, check=False)
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=800, check=False)
     assert run.returncode == -signal.SIGKILL, run.stderr.decode()
     parts = [request for request in server.requests if "partNumber" in request.query]
     assert parts

@@ -81,7 +81,7 @@ def test_reading_imports_opens_runs_and_sends_nothing() -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=800,
         check=False,
     )
     assert run.returncode == 0, run.stderr

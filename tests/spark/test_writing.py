@@ -226,7 +226,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_what_a_dead_driver_left_is_invisible_and_vacuum_removes_it(spark, base):
     pymosaic.spark.write(spark.range(2), base)
     before = data_files(base)
-    done = subprocess.run([sys.executable, "-c", DYING_DRIVER, str(base)], timeout=120)
+    done = subprocess.run([sys.executable, "-c", DYING_DRIVER, str(base)], timeout=600)
     assert done.returncode == -signal.SIGKILL
     assert len(data_files(base)) == len(before) + 1
     assert ids(base) == [0, 1]
