@@ -80,6 +80,29 @@ def test_a_schema_of_the_users_is_kept_to(base, tmp_path):
         pymosaic.dataset(base, schema=too_narrow).scan(columns=["b"]).to_numpy()
 
 
+def test_large_numbers_are_rounded_however_they_are_converted(tmp_path):
+    table = pa.table({"a": [2**53 + 1], "b": [1], "c": [1e300]})
+    pymosaic.write_table(table, tmp_path / "x.mosaic")
+    kinds = {"a": pa.int64(), "b": pa.int8(), "c": pa.float64()}
+    scan = pymosaic.dataset(tmp_path, schema=pa.schema(kinds)).scan()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        matrix, _ = scan.to_numpy()
+        assert matrix.tolist() == [[2.0**53, 1, float("inf")]]
+        assert scan.to_numpy(dtype="float64")[0].tolist() == [[2.0**53, 1, 1e300]]
+    assert scan.to_numpy(["a"], dtype="int64", nulls=0)[0].tolist() == [[2**53 + 1]]
+
+
+def test_row_groups_of_which_nothing_is_read_are_chosen_by_their_directory(base):
+    with pymosaic.MosaicWriter(
+        base / "day=1" / "y.mosaic", pa.schema({"b": pa.float64()}), row_group_bytes=1
+    ) as writer:
+        for number in range(3):
+            writer.write(pa.table({"b": [number / 2]}))
+    scan = pymosaic.dataset(base).scan(columns=["c", "day"], filters=[("day", "=", 1)])
+    np.testing.assert_array_equal(scan.to_numpy()[0], [[NAN, 1]] * 6)
+
+
 def test_dates_in_directories_are_days(tmp_path):
     table = pa.table({"x": [1], "day": [datetime.date(1970, 1, 11)]})
     pymosaic.write_dataset(table, tmp_path / "d", partition_by=["day"])

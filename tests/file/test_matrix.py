@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import io
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -182,6 +183,7 @@ class TestMemory:
         [
             (np.empty((2, 2), "f4"), r"out must have shape \(3, 2\) and dtype float32, got"),
             (np.empty((3, 2), "f8"), "got .* and float64"),
+            (np.empty((3, 2), ">f4"), "got .* and >f4"),
             ([[1]], "out must be a numpy array, got list"),
             (np.broadcast_to(np.float32(0), (3, 2)), "out must be writeable"),
         ],
@@ -189,6 +191,22 @@ class TestMemory:
     def test_memory_that_does_not_fit_is_refused(self, out, message):
         with pytest.raises(InvalidOptionError, match=message):
             self.file().to_numpy(out=out)
+
+    def test_what_a_filter_has_read_is_not_kept(self):
+        random = np.random.default_rng(3)
+        table = pa.table({f"c{place}": random.integers(0, 1 << 40, 4000) for place in range(20)})
+        data = written(table, 40, num_buckets=1, page_size_threshold=1 << 30)
+        file = pymosaic.MosaicFile(data)
+        file.to_numpy(["c0"], filters=[("c1", "=", 0)])
+        tracemalloc.start()
+        try:
+            matrix, _ = file.to_numpy(["c0"], filters=[("c1", "<", 1 << 36)])
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert 0 < len(matrix) < 1000
+        # Much less than the buckets of all row groups.
+        assert peak < table.nbytes // 2
 
     def test_a_matrix_keeps_to_the_limits(self):
         data = written(pa.table({"x": range(1000)}), 1)
@@ -235,6 +253,22 @@ class TestMistakes:
             file.to_numpy(["price", "big"], nulls="error")
         assert file.to_numpy(["price"], nulls="error")[0].tolist() == [[1.5]]
 
+    def test_nulls_of_other_rows_are_not_refused(self):
+        table = pa.table({"x": [1, None, 3], "key": [0, 1, 0]})
+        file = pymosaic.MosaicFile(written(table, 1))
+        matrix, _ = file.to_numpy(["x"], filters=[("key", "=", 0)], nulls="error")
+        assert matrix.tolist() == [[1], [3]]
+        with pytest.raises(InvalidDataError, match="column 'x' has nulls"):
+            file.to_numpy(["x"], filters=[("key", "<", 2)], nulls="error")
+
+    @pytest.mark.parametrize("bound", [2**63 - 1, -(2**63)])
+    def test_the_bounds_of_a_type_stand_for_nulls(self, bound):
+        file = pymosaic.MosaicFile(written(self.table, 1))
+        for null in (bound, np.int64(bound)):
+            assert file.to_numpy(["big"], dtype="int64", nulls=null)[0].tolist() == [[bound]]
+        for special in (float("inf"), float("nan")):
+            np.testing.assert_array_equal(file.to_numpy(["big"], nulls=special)[0], [[special]])
+
     @pytest.mark.parametrize(
         ("options", "message"),
         [
@@ -244,6 +278,11 @@ class TestMistakes:
             ({"dtype": "int32"}, "nulls='nan' needs a dtype of floats"),
             ({"dtype": "int32", "nulls": 0.5}, "nulls: int32 cannot hold 0.5"),
             ({"dtype": "int32", "nulls": 2**31}, "nulls: int32 cannot hold"),
+            ({"dtype": "int64", "nulls": 2**63}, "nulls: int64 cannot hold"),
+            ({"dtype": "int64", "nulls": float("nan")}, "nulls: int64 cannot hold nan"),
+            ({"nulls": 1e300}, "nulls: float32 cannot hold 1e[+]300"),
+            ({"dtype": "float64", "nulls": 10**400}, "nulls: float64 cannot hold"),
+            ({"nulls": np.array([1, 2])}, "nulls must be"),
             ({"nulls": "drop"}, "nulls must be 'nan', 'mask', 'error' or a number, got 'drop'"),
             ({"nulls": True}, "nulls must be"),
             ({"order": "A"}, "order must be 'C'"),

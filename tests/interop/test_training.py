@@ -177,6 +177,34 @@ def test_features_and_labels_are_chosen(base):
     assert matrix.flags.c_contiguous
 
 
+def test_labels_may_be_patterns_but_a_vector_is_one_column(tmp_path):
+    table = pa.table({"x": [1.0], "y1": [2.0], "y2": [3.0]})
+    pymosaic.write_table(table, tmp_path / "x.mosaic")
+    batches = WideBatches(tmp_path / "x.mosaic", label=["y*", "y2"])
+    assert batches.feature_names == ["x"]
+    assert batches.label_names == ["y1", "y2"]
+    assert [(a.tolist(), b.tolist()) for a, b in batches] == [([[1]], [[2, 3]])]
+    with pytest.raises(InvalidOptionError, match=r"label 'y\*' matches 2 columns"):
+        WideBatches(tmp_path / "x.mosaic", label="y*")
+    with pytest.raises(InvalidOptionError, match="column 'y1' is both a feature and a label"):
+        WideBatches(tmp_path / "x.mosaic", features=["y1"], label=["y*"])
+
+
+@pytest.mark.parametrize("shuffle", [None, "rows", "row-groups"])
+@pytest.mark.parametrize("features", [["late"], ["day"], []])
+def test_rows_of_which_nothing_is_read_come_once(features, shuffle, tmp_path):
+    """Row groups weigh nothing if the file lacks all columns, or they come from directories."""
+    (tmp_path / "day=1").mkdir()
+    first = tmp_path / "day=1" / "a.mosaic"
+    with pymosaic.MosaicWriter(first, pa.schema({"x": pa.int64()}), row_group_bytes=1) as writer:
+        for start in range(0, 6, 2):
+            writer.write(pa.table({"x": [start, start + 1]}))
+    (tmp_path / "day=2").mkdir()
+    pymosaic.write_table(pa.table({"x": [7], "late": [8]}), tmp_path / "day=2" / "b.mosaic")
+    batches = WideBatches(tmp_path, features=features, shuffle=shuffle, batch_size=4)
+    assert [len(batch) for batch in batches] == [4, 3]
+
+
 def test_a_share_reads_no_row_groups_of_others(base, reads):
     rows = opened(base, rank=2, num_ranks=3)
     reads.clear()

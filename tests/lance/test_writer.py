@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
-from pymosaic.lance import LanceFile, write_table
+from pymosaic.lance import LanceFile, write_table, writer
+from pymosaic.pages.encoding_choice import EncodingChoice
 from pymosaic.pages.messages import Layer
 from pymosaic.pages.summary import summarize
 from tests.lance.peer import peer_read
@@ -322,3 +324,23 @@ def test_with_compression_the_smallest_after_it_is_chosen(tmp_path: Path) -> Non
 def test_a_compression_that_is_not_there_is_refused(compression: str) -> None:
     with pytest.raises(pymosaic.InvalidOptionError, match="compression"):
         write_table(pa.table({"n": [1]}), io.BytesIO(), compression=compression)
+
+
+def test_the_schema_is_made_once_whatever_number_of_columns_has_a_choice() -> None:
+    class Fields:
+        """A schema that cannot be changed field by field, which would copy all fields each time."""
+
+        def __init__(self, schema: pa.Schema) -> None:
+            self.names, self.metadata, self._schema = schema.names, schema.metadata, schema
+
+        def __iter__(self) -> Iterator[pa.Field]:
+            return iter(self._schema)
+
+    struct = pa.struct({"x": pa.int8()})
+    schema = pa.schema({"a": struct, "b": pa.int8(), "c": struct}, {"k": "v"})
+    choices = writer._Choices(
+        {"a": "packed-struct", "b": "plain", "c": "packed-struct"}, EncodingChoice(), schema
+    )
+    prepared = writer._prepared_schema(Fields(schema), choices)
+    assert prepared.metadata == {b"k": b"v"}
+    assert [bool(field.metadata) for field in prepared] == [True, False, True]

@@ -187,16 +187,20 @@ def found_as(head: FileHead, path: str) -> tuple[int, object] | None:
 
 
 def make_pieces(files: Iterable[FilePlan], max_bytes: int) -> Iterable[Piece]:
-    """Split files into pieces of at most ``max_bytes``, or of one row group if that is larger."""
+    """Split files into pieces of at most ``max_bytes``, or of one row group if that is larger.
+
+    A row group of which nothing is read counts as a byte: with a maximum of 1, a piece has one.
+    """
     for file in files:
         run: list[RowGroupPlan] = []
         size = 0
         for row_group in file.row_groups:
-            if run and size + row_group.num_bytes > max_bytes:
+            weight = max(1, row_group.num_bytes)
+            if run and size + weight > max_bytes:
                 yield _piece(file, run)
                 run, size = [], 0
             run.append(row_group)
-            size += row_group.num_bytes
+            size += weight
         if run:
             yield _piece(file, run)
 

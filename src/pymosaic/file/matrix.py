@@ -59,9 +59,9 @@ class MatrixType:
             raise InvalidOptionError(f"dtype must be one of {', '.join(_TYPES)}, got {dtype!r}")
         if order not in ("C", "F"):
             raise InvalidOptionError(f"order must be 'C' (rows) or 'F' (columns), got {order!r}")
-        if isinstance(nulls, Real) and not isinstance(nulls, bool):
-            cls._check_value(found, float(nulls))
-        elif nulls not in ("nan", "mask", "error"):
+        if not isinstance(nulls, str) and isinstance(nulls, Real) and not isinstance(nulls, bool):
+            cls._check_value(found, nulls)
+        elif not isinstance(nulls, str) or nulls not in ("nan", "mask", "error"):
             raise InvalidOptionError(
                 f"nulls must be 'nan', 'mask', 'error' or a number, got {nulls!r}"
             )
@@ -76,8 +76,12 @@ class MatrixType:
     def _check_value(dtype: np.dtype[Any], value: float) -> None:
         if dtype.kind == "i":
             bounds = np.iinfo(dtype)
-            if value != value // 1 or not bounds.min <= value <= bounds.max:
-                raise InvalidOptionError(f"nulls: {dtype.name} cannot hold {value!r}")
+            fits = bounds.min <= value <= bounds.max and value == int(value)
+        else:
+            largest = float(np.finfo(dtype).max)
+            fits = -largest <= value <= largest or value != value or abs(value) == float("inf")
+        if not fits:
+            raise InvalidOptionError(f"nulls: {dtype.name} cannot hold {value!r}")
 
     @property
     def null(self) -> float:
@@ -198,11 +202,15 @@ class Matrix:
 
     def fill_batch(self, batch: pa.RecordBatch, columns: Positions, first: int) -> None:
         """Rows that had to be converted by Arrow."""
-        number = pa.float64() if self.kind.dtype.kind == "f" else pa.int64()
+        is_float = self.kind.dtype.kind == "f"
+        number = pa.float64() if is_float else pa.int64()
         rows = slice(first, first + batch.num_rows)
         for column, array in zip(columns.tolist(), batch.columns, strict=True):
             values = array.cast(pa.int32()) if pa.types.is_date32(array.type) else array
-            self.values[rows, column] = values.cast(number).fill_null(self.kind.null).to_numpy()
+            # Floats are rounded.
+            numbers = values.cast(number, safe=not is_float).fill_null(self.kind.null)
+            with np.errstate(over="ignore"):
+                self.values[rows, column] = numbers.to_numpy()
             if array.null_count:
                 if self.kind.nulls == "error":
                     self._refuse(column)
@@ -244,7 +252,7 @@ def _check_out(out: npt.NDArray[Any], kind: MatrixType, shape: tuple[int, int]) 
     if out.shape != shape or out.dtype != kind.dtype:
         raise InvalidOptionError(
             f"out must have shape {shape} and dtype {kind.dtype.name}, "
-            f"got {out.shape} and {out.dtype.name}"
+            f"got {out.shape} and {out.dtype}"
         )
     if not out.flags.writeable or not out.flags.aligned:
         raise InvalidOptionError("out must be writeable and aligned")

@@ -310,7 +310,8 @@ class MosaicFile(Closing):
         row_filter = None if filters is None else self._row_filter(filters)
         with located(file.name):
             check_numbers(file.catalog, positions, kind.dtype)
-            parts: list[tuple[RowGroupReader, Rows, int]] = []
+            # Readers are made anew below: these keep what they have read.
+            parts: list[tuple[int, Rows, int]] = []
             for row_group in range(self.num_row_groups):
                 reader = RowGroupReader(file, row_group, use_threads)
                 rows: Rows = None
@@ -318,15 +319,16 @@ class MosaicFile(Closing):
                     if row_filter.excludes(reader, row_group):
                         continue
                     rows = row_filter.rows(reader)
-                parts.append((reader, rows, reader.num_rows if rows is None else len(rows)))
+                parts.append((row_group, rows, reader.num_rows if rows is None else len(rows)))
             total = sum(count for _, _, count in parts)
             names = file.catalog.names()
             chosen = [names[position] for position in positions]
             matrix = Matrix(kind, chosen, total, out, file.limits.max_table_bytes)
             places = np.arange(len(chosen), dtype=np.int64)
             first = 0
-            for reader, rows, count in parts:
+            for row_group, rows, count in parts:
                 if count:
+                    reader = RowGroupReader(file, row_group, use_threads)
                     matrix.fill(reader, positions, places, first, rows)
                     first += count
         return matrix.result()

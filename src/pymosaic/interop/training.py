@@ -145,7 +145,7 @@ class WideBatches:
         self._row_groups: list[RowGroup] | None = None
         opened = source if isinstance(source, Dataset) else dataset(source)
         self._is_vector = isinstance(label, str)
-        labels = [] if label is None else [label] if isinstance(label, str) else list(label)
+        labels = _labels(opened, label)
         chosen = _features(opened, features, labels)
         self.feature_names: list[str] = chosen
         self.label_names: list[str] = labels
@@ -338,6 +338,18 @@ def _places(count: int, start: int, stop: int, seed: list[int] | None) -> npt.ND
 def _check_at_least(option: str, value: int, least: int) -> None:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise InvalidOptionError(f"{option} must be an int of at least {least}, got {value!r}")
+
+
+def _labels(source: Dataset, label: str | Sequence[str] | None) -> list[str]:
+    if label is None:
+        return []
+    wanted = [label] if isinstance(label, str) else label
+    found: list[str] = source.scan(columns=wanted).schema.names
+    if isinstance(label, str) and len(found) != 1:
+        raise InvalidOptionError(
+            f"label {label!r} matches {len(found)} columns: give a list for several"
+        )
+    return found
 
 
 def _features(source: Dataset, features: Iterable[str] | None, labels: Sequence[str]) -> list[str]:

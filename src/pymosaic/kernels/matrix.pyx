@@ -124,6 +124,16 @@ cdef void put_nulls(
                 mask[i * mask_stride] = 1
 
 
+cdef bint has_nulls(const uint8_t* validity, const int64_t* rows, int64_t count) noexcept nogil:
+    """Whether one of the rows is null."""
+    cdef int64_t i, row
+    for i in range(count):
+        row = i if rows == NULL else rows[i]
+        if (validity[row >> 3] >> (row & 7)) & 1 == 0:
+            return True
+    return False
+
+
 cdef bint is_number(const Node* node, bint whole) noexcept nogil:
     """Whether values of a type have a place in a matrix: in one of whole numbers if ``whole``."""
     if node.type_id == FLOAT or node.type_id == DOUBLE or node.type_id == DECIMAL:
@@ -195,7 +205,8 @@ cdef int64_t fill_columns(
             raise ValueError("the column was not decoded, or is not of numbers")
         if node.type_id == DECIMAL:
             divisors[i] = 10.0 ** <double>node.scale
-        if refuse and array.buffers[0] != NULL:
+        if refuse and array.buffers[0] != NULL and has_nulls(
+                <const uint8_t*>array.buffers[0], rows, num_rows):
             return i
     # Where numbers of a column lie side by side, there is nothing to gain from blocks.
     block = num_rows if stride == 1 else BLOCK
@@ -242,7 +253,7 @@ def fill(BatchExport batch not None, const int64_t[::1] positions not None,
     mask : numpy array of uint8, or None
         Of the shape of the matrix; 1 is set where a null is.
     refuse : bool
-        Copy nothing if a column has nulls.
+        Copy nothing if a column has nulls in these rows.
 
     Returns
     -------

@@ -217,10 +217,13 @@ def _prepared_schema(schema: pa.Schema, choices: _Choices) -> pa.Schema:
                 "rename it, or make structs with pymosaic.lance.from_mosaic"
             )
     marked = choices.names
-    for number, field in enumerate(schema):
-        if field.name in marked or (field.metadata is not None and BLOB_KEY in field.metadata):
-            schema = schema.set(number, _prepared_field(field, choices.of_column(field.name)))
-    return schema
+    fields = [
+        _prepared_field(field, choices.of_column(field.name))
+        if field.name in marked or (field.metadata is not None and BLOB_KEY in field.metadata)
+        else field
+        for field in schema
+    ]
+    return pa.schema(fields, schema.metadata)
 
 
 def _prepared_field(field: pa.Field, choice: EncodingChoice) -> pa.Field:
@@ -269,12 +272,12 @@ class _FileWriter:
     def add_all(self, schema: pa.Schema, table: pa.Table) -> None:
         """Write the columns of all fields."""
         number = 0
-        alone = self._choices.names
+        alone, columns = self._choices.names, schema.names
         if self._choices.default == EncodingChoice():
             for pages in encode_columns(table, self._version, self._page_bytes):
                 written = pages.is_written.copy()
                 if alone:
-                    names = schema.names[number : number + len(written)]
+                    names = columns[number : number + len(written)]
                     written &= [name not in alone for name in names]
                 self._add_small(pages, written, schema, table, number)
                 number += len(written)
