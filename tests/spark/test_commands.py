@@ -55,6 +55,12 @@ def test_dynamic_overwrite_of_a_table(spark, table, conf):
     assert rows(spark, table) == [(11, 1), (22, 2), (30, 3)]
 
 
+def test_delete_from_a_path_is_refused_with_advice(spark, tmp_path):
+    spark.range(3).write.format("mosaic").save(str(tmp_path / "base"))
+    with pytest.raises(AnalysisException, match="can only be read: make a table of the path"):
+        spark.sql(f"DELETE FROM mosaic.`{tmp_path / 'base'}` WHERE id = 1")
+
+
 def test_delete_removes_whole_partitions(spark, table):
     spark.sql(f"DELETE FROM {table} WHERE k = 2")
     assert rows(spark, table) == [(1, 1), (3, 3)]

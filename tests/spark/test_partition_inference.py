@@ -46,7 +46,7 @@ INSTANT = pa.timestamp("us", "UTC")
         (["2024-5-1"], pa.string()),
         (["10000-01-01"], pa.string()),
         (["2024-05-31", "1"], pa.string()),
-        ([], pa.string()),
+        ([], pa.null()),
     ],
 )
 def test_types_are_those_that_spark_infers(texts, expected):

@@ -113,3 +113,20 @@ def test_a_state_survives_that_it_is_forgotten(spark, base):
         assert spark.read.format("mosaic").load(other).count() == 1
     assert frame.count() == 10
     assert len(frame.select("n").collect()) == 10
+
+
+@pytest.mark.parametrize("how", ["catalog", "sql"])
+def test_a_cached_frame_is_read_again_after_refresh(spark, base, how):
+    """Others have written to the path, which Spark is told by the user only."""
+    frame = spark.read.format("mosaic").load(base).cache()
+    assert frame.count() == 10
+    add(base, "append")
+    assert frame.count() == 10
+    if how == "catalog":
+        spark.catalog.refreshByPath(base)
+    else:
+        spark.sql(f"REFRESH '{base}'")
+    assert frame.count() == 20
+    assert len(frame.collect()) == 20
+    assert frame.storageLevel.useMemory
+    frame.unpersist()

@@ -2,7 +2,7 @@
 
 Every value has the first of these types that can read it: int, bigint, a whole decimal, double,
 timestamp, date, string. A column has the type that holds all of its values without loss, or else
-string. Booleans are text.
+string. Booleans are text. A column of nothing but nulls is void.
 
 With the option ``partitionTypes`` set to ``recorded``, columns have the types that the dataset's
 records keep instead. Timestamps and special numbers that its jobs wrote are recognised in any case.
@@ -62,7 +62,9 @@ def infer_type(texts: Iterable[str], timestamps: pa.DataType) -> pa.DataType:
         kind, digits = _kind_of(text)
         kinds.add(kind)
         precision = max(precision, digits)
-    if kinds <= {"int", "long", "decimal"} and kinds:
+    if not kinds:
+        return pa.null()
+    if kinds <= {"int", "long", "decimal"}:
         if "decimal" in kinds:
             return pa.decimal128(min(precision, _MAX_PRECISION), 0)
         return pa.int64() if "long" in kinds else pa.int32()
@@ -70,7 +72,7 @@ def infer_type(texts: Iterable[str], timestamps: pa.DataType) -> pa.DataType:
         return pa.float64()
     if kinds == {"date"}:
         return pa.date32()
-    if kinds and kinds <= {"date", "timestamp"}:
+    if kinds <= {"date", "timestamp"}:
         return timestamps
     return pa.string()
 

@@ -319,7 +319,7 @@ def _typed(
         )
         if data_type is None:
             inferred = options.infer_partition_types
-            data_type = infer_type(values, instant) if inferred else pa.string()
+            data_type = pa.string() if values and not inferred else infer_type(values, instant)
         fields.append(pa.field(key, data_type))
     typed = {
         partition: tuple(

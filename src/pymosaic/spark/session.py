@@ -232,7 +232,8 @@ def _install_rules(spark: Any) -> None:
             _new(spark.sparkContext, f"{owner}$Extension").apply(extensions)
     if not installed.issuperset(f"{_PACKAGE}.{rule}" for rule in _RULES):
         _new(spark.sparkContext, "MosaicChecks$Extension").apply(extensions)
-    _new(spark.sparkContext, "MosaicChecks$Installer").install()
+    for owner in ("MosaicChecks", "MosaicCaches"):
+        _new(spark.sparkContext, f"{owner}$Installer").install()
 
 
 def _new(context: Any, name: str, *arguments: Any) -> Any:

@@ -11,6 +11,7 @@ timestamp, time zone      timestamp            to microseconds, UTC; nanoseconds
 timestamp, no time zone   timestamp_ntz        to microseconds; nanoseconds are cut off
 time32[ms]                time(3)              to nanoseconds; Spark 4.1 or later
 list, map                 array, map           element by element
+null                      void                 partition columns without a value only
 ========================= ==================== ==============================================
 
 In the other direction, a column whose type the format does not have is rejected by name, on the
@@ -67,6 +68,8 @@ def spark_type(arrow_type: pa.DataType) -> st.DataType | None:
     plain = _PLAIN.get(arrow_type)
     if plain is not None:
         return plain
+    if types.is_null(arrow_type):
+        return st.NullType()
     if types.is_timestamp(arrow_type):
         return st.TimestampNTZType() if arrow_type.tz is None else st.TimestampType()
     if types.is_decimal128(arrow_type):

@@ -160,6 +160,7 @@ ROWS = [
         m="'2024-01-01', '2024-01-01 01:00:00', NULL",
         q="'a%20b', 'x=y', 'a/b'",
     ),
+    keys("keys of nothing but nulls", i="CAST(NULL AS INT), NULL, NULL", s="'a', 'b', NULL"),
     Spelling(
         "a key of binaries",
         'spark.sql("SELECT 1 AS id, X\'41\' AS x").write.format("mosaic").partitionBy("x").save(path)',

@@ -9,15 +9,45 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.CacheManager;
 import org.apache.spark.sql.execution.CachedData;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.internal.SharedState;
 
 /**
- * Cached frames after a write of the session to their path: they are read again when they are used
- * next, as those of Spark's own file sources are.
+ * Cached frames after a write of the session to their path, and after REFRESH and refreshByPath: they
+ * are read again when they are used next, as those of Spark's own file sources are.
  *
  * Plain old Java and raw types: Janino compiles it on the driver.
  */
-public class MosaicCaches {
+public class MosaicCaches extends CacheManager {
   private static final String WILDCARDS = "*?[{";
+  private static final String CACHED = "cachedData";
+
+  /** Takes the place of the manager of all sessions, which refreshes Spark's own file sources only. */
+  public static class Installer {
+    public void install() {
+      try {
+        SharedState shared = SparkSession.active().sharedState();
+        if (shared.cacheManager() instanceof MosaicCaches) return;
+        Field cached = accessible(CacheManager.class, CACHED);
+        MosaicCaches manager = new MosaicCaches();
+        cached.set(manager, cached.get(shared.cacheManager()));
+        accessible(SharedState.class, "cacheManager").set(shared, manager);
+      } catch (ReflectiveOperationException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+  }
+
+  private static Field accessible(Class owner, String name) throws ReflectiveOperationException {
+    Field field = owner.getDeclaredField(name);
+    field.setAccessible(true);
+    return field;
+  }
+
+  /** What `spark.catalog.refreshByPath` and REFRESH 'path' do. */
+  public void recacheByPath(SparkSession session, String path) {
+    super.recacheByPath(session, path);
+    forget(path);
+  }
 
   /** Forgets the cached rows of all frames and tables that read from a path. */
   static void forget(String path) {
@@ -26,11 +56,9 @@ public class MosaicCaches {
     if (path == null || manager.isEmpty()) return;
     List all;
     try {
-      Field field = CacheManager.class.getDeclaredField("cachedData");
-      field.setAccessible(true);
-      all = Values.javaList((scala.collection.Iterable) field.get(manager));
+      all = Values.javaList((scala.collection.Iterable) accessible(CacheManager.class, CACHED).get(manager));
     } catch (ReflectiveOperationException e) {
-      return;  // Another Spark: a cached frame stays as it is until it is unpersisted.
+      throw new IllegalStateException(e);
     }
     for (int i = 0; i < all.size(); i++) {
       List leaves = Values.javaList(((CachedData) all.get(i)).plan().collectLeaves());

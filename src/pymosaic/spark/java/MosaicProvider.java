@@ -147,6 +147,11 @@ public class MosaicProvider
     while (each.hasNext()) places.add(place(((FileStatus) each.next()).getPath()));
     if (places.isEmpty()) return scala.Option.empty();
     Map given = Values.options(Values.javaMap(options), Values.emptyMap());
+    // What Spark's parser says of a relation that is written: DELETE FROM mosaic.`path`.
+    if (given.remove("__required_write_privileges__") != null) {
+      Refusal.because("mosaic.`path` can only be read: make a table of the path, with CREATE TABLE name "
+          + "USING mosaic LOCATION 'path', or use pymosaic.spark.write");
+    }
     given.put("paths", Values.json(places));
     given.put("partitioning", "none");
     return scala.Option.apply(source().infer(new CaseInsensitiveStringMap(given)).schema);
