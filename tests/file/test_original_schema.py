@@ -276,6 +276,59 @@ class TestLies:
         with pytest.raises(pymosaic.LimitExceededError, match="fixed_size_list"):
             pymosaic.read_table(data, limits=limits)
 
+    def with_dictionary(self, column: pa.Array, **options: Any) -> bytes:
+        field = pa.field("0", pa.dictionary(pa.int8(), pa.int32()))
+        content = pa.schema([field]).serialize().to_pybytes()
+        frame = annex_metadata.compress(content)
+        batch = pa.record_batch({"0": column})
+        sink = pa.BufferOutputStream()
+        write_options = pa.ipc.IpcWriteOptions(**options)
+        with pa.ipc.new_stream(sink, batch.schema, options=write_options) as writer:
+            writer.write_batch(batch)
+        return with_annex(
+            self.PLAIN,
+            (SectionType.FIELDS, frame),
+            (
+                SectionType.FIELD_DIRECTORY,
+                annex_metadata.emit_directory([0], [(1, len(frame), len(content))]),
+            ),
+            (SectionType.DICTIONARIES, annex_metadata.emit_content(sink.getvalue().to_pybytes())),
+        )
+
+    def test_a_true_dictionary(self) -> None:
+        data = self.with_dictionary(pa.array([[2, 1, 9]], pa.list_(pa.int32())))
+        found = pymosaic.read_table(data).column(0).chunk(0)
+        assert found.dictionary.to_pylist() == [2, 1, 9]
+        assert found.to_pylist() == [1, 2]
+
+    @pytest.mark.parametrize(
+        ("column", "match"),
+        [
+            (pa.array([{"a": 1, "b": 2}]), "entries are struct"),
+            (pa.array([7]), "entries are int64"),
+            (pa.array([["1", "2"]]), "the dictionary has entries of string"),
+            (pa.array([[None, None]]), "the dictionary has entries of null"),
+            (pa.array([[2, 9]], pa.list_(pa.int32())), "a value is not in the dictionary"),
+            (
+                pa.ListArray.from_arrays(pa.array([0, 1 << 30], pa.int32()), pa.nulls(1 << 30)),
+                "1073741824 entries in",
+            ),
+        ],
+    )
+    def test_entries_that_are_no_dictionary(self, column: pa.Array, match: str) -> None:
+        self.refused(pymosaic.CorruptFileError, match, self.with_dictionary(column))
+
+    @pytest.mark.parametrize("codec", ["zstd", "lz4"])
+    @pytest.mark.parametrize("nested", [False, True])
+    def test_entries_that_arrow_would_expand(self, codec: str, nested: bool) -> None:
+        values = pa.array(np.zeros(1 << 20, np.int32))
+        if nested:  # in a message of their own
+            values = pa.DictionaryArray.from_arrays(pa.array([0], pa.int8()), values)
+        column = pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
+        data = self.with_dictionary(column, compression=codec)
+        assert len(data) < 1 << 15
+        self.refused(pymosaic.CorruptFileError, "compressed buffers", data)
+
     @pytest.mark.parametrize("body", [b"", b"\x00\x00", b"\x00\x00\x00\x09abc"])
     def test_key_values_that_are_cut_off(self, body: bytes) -> None:
         data = with_annex(self.PLAIN, (SectionType.KEY_VALUES, body))

@@ -170,8 +170,10 @@ def _view(values: pa.Array) -> pa.Array:
 def _indexed(values: pa.Array, target: pa.DataType, dictionary: pa.Array) -> pa.Array:
     import pyarrow.compute as pc
 
-    entries = _restored(dictionary, target.value_type)
     kind = target.value_type
+    if dictionary.type != kind:
+        raise pa.ArrowInvalid(f"the dictionary has entries of {dictionary.type}")
+    entries = _restored(dictionary, kind)
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
         # pyarrow does not look views up.
         plain = pa.large_string() if pa.types.is_string_view(kind) else pa.large_binary()

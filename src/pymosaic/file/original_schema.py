@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from pymosaic.arrow.restoring import can_restore
+from pymosaic.arrow.stream import read_batch
 from pymosaic.errors import CorruptFileError, InvalidDataError, InvalidOptionError, MosaicError
 from pymosaic.file.guard import Annex
 from pymosaic.file.open_file import Fetch, FileHead
@@ -133,14 +134,18 @@ def emit_dictionaries(dictionaries: Mapping[int, pa.Array]) -> bytes:
 def parse_dictionaries(body: bytes | memoryview, limits: Limits) -> dict[int, pa.Array]:
     """The dictionaries in the body of their section, by position."""
     content = annex_metadata.parse_content(memoryview(body), limits)
+    found = {}
     try:
-        with pa.ipc.open_stream(pa.py_buffer(content)) as reader:
-            batch = reader.read_next_batch()
-        batch.validate(full=True)
-        return {
-            int(name): column.flatten()
-            for name, column in zip(batch.schema.names, batch.columns, strict=True)
-        }
+        batch = read_batch(content)
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if not pa.types.is_list(column.type):
+                raise pa.ArrowInvalid(f"entries are {column.type}, not a list")
+            entries = column.flatten()
+            # Nulls and values without bytes have any number.
+            if len(entries) > 8 * len(content):
+                raise pa.ArrowInvalid(f"{len(entries)} entries in {len(content)} bytes")
+            found[int(name)] = entries
+        return found
     # The code of a registered extension type parses parameters, and may raise anything.
     except Exception as error:
         raise CorruptFileError(f"dictionaries: {error}", structure=_STRUCTURE) from error

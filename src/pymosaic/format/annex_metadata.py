@@ -16,8 +16,9 @@ its frame and the size of its content. Columns that are read as they were writte
 Type 5, fields: the frames of all groups, one after another. Content: an Arrow IPC schema message
 with one field for each column of the group, named by its number in the group.
 
-Type 6, dictionaries: a block. Content: an Arrow IPC stream with a column for each dictionary, named
-by the position of its column, each with its entries as the one value of a list.
+Type 6, dictionaries: a block. Content: an Arrow IPC stream, whose buffers Arrow has not compressed,
+with a column for each dictionary, named by the position of its column, each with its entries as the
+one value of a list.
 """
 
 from __future__ import annotations
