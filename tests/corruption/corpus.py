@@ -22,10 +22,11 @@ Statistics = list[dict[str, pymosaic.ColumnStatistics]]
 
 @dataclass(frozen=True)
 class Contents:
-    """What a file says: its rows, and its statistics."""
+    """What a file says: its rows, its statistics, and what the user wrote beside them."""
 
     table: pa.Table
     statistics: Statistics
+    user: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,28 @@ class Specimen:
 def contents_of(file: pymosaic.MosaicFile) -> Contents:
     """Read everything."""
     table = file.read(use_threads=False)
-    return Contents(table, [file.statistics(i) for i in range(file.num_row_groups)])
+    statistics = [file.statistics(i) for i in range(file.num_row_groups)]
+    return Contents(table, statistics, file.metadata.user)
+
+
+def _described(compression: str) -> Specimen:
+    """A file whose annex has all sections of metadata."""
+    kinds = pa.array(["b", "a", None, "b"]).dictionary_encode()
+    schema = pa.schema(
+        [
+            pa.field("kind", kinds.type, metadata={"unit": "none"}),
+            pa.field("n", pa.uint8(), metadata={"comment": "the number"}),
+            pa.field("half", pa.float16()),
+            pa.field("plain", pa.int32()),
+        ],
+        {"origin": "survey 7"},
+    )
+    n = pa.array([1, 2, None, 200], pa.uint8())
+    half = pa.array([0.5, None, 1.5, -2.0], pa.float16())
+    table = pa.table([kinds, n, half, pa.array([1, 2, 3, 4], pa.int32())], schema=schema)
+    options = {"compression": compression, "statistics": ["n", "plain"], "num_buckets": 2}
+    data = write(table.to_batches(), schema, metadata={"source": "a", "é": ""}, **options)
+    return Specimen(f"with metadata, {compression}", data)
 
 
 @cache
@@ -67,6 +89,7 @@ def specimens() -> tuple[Specimen, ...]:
         )
         for fixture in FIXTURES
     ]
+    found += [_described(compression) for compression in ("zstd", "none")]
     found += [
         Specimen(f"malformed {path.stem}", path.read_bytes())
         for path in sorted((DATA / "malformed").glob("*.mosaic"))

@@ -83,9 +83,12 @@ def _outcome(case: Case) -> Outcome:
     found.table.validate(full=True)
     if not _same_memory(found.table, again):
         raise Violation("what is read depends on what the memory held before")
-    if case.expected is None or not _identical(found.table, case.expected.table):
+    expected = case.expected
+    if expected is None or not _identical(found.table, expected.table):
         return "different"
-    same = repr(found.statistics) == repr(case.expected.statistics)
+    if found.user != expected.user:
+        return "different"
+    same = repr(found.statistics) == repr(expected.statistics)
     return "same" if same else "different statistics"
 
 
@@ -116,7 +119,7 @@ def _by_column(case: Case) -> Outcome:
 def _identical(actual: pa.Table, expected: pa.Table) -> bool:
     # To equals() a NaN differs from itself, to memory it does not.
     return (
-        actual.schema == expected.schema
+        actual.schema.equals(expected.schema, check_metadata=True)
         and actual.num_rows == expected.num_rows
         and (_same_memory(actual, expected) or actual.equals(expected))
     )
@@ -132,4 +135,5 @@ def _same_memory(left: pa.Table, right: pa.Table) -> bool:
 
 def _buffers(array: pa.Array) -> list[bytes | None]:
     """All bytes of an array, those under nulls too."""
-    return [None if buffer is None else buffer.to_pybytes() for buffer in array.buffers()]
+    entries = _buffers(array.dictionary) if pa.types.is_dictionary(array.type) else []
+    return entries + [None if buffer is None else buffer.to_pybytes() for buffer in array.buffers()]
