@@ -59,6 +59,46 @@ def test_types_that_mosaic_lacks_survive(run, tmp_path, extension):
     assert pymosaic.read_schema(some).equals(table.select(["n"]).schema, check_metadata=True)
 
 
+@pytest.mark.parametrize("extension", EXACT)
+def test_keys_of_the_user_survive(run, tmp_path, extension):
+    source, there, back = (tmp_path / x for x in ("a.mosaic", f"b.{extension}", "c.mosaic"))
+    table = detailed_table()
+    user = {"source": "survey 7", "é": "", "origin": "of the user"}
+    pymosaic.write_table(table, source, metadata=user)
+    assert run("convert", source, there).code == 0
+    assert run("convert", there, back).code == 0
+    if extension != "mosaic":
+        # The schema has a key of this name, and one of the two stays.
+        del user["origin"]
+    if extension == "parquet":
+        assert pq.read_metadata(there).metadata[b"source"] == b"survey 7"
+    assert pymosaic.read_metadata(back).user == user
+    assert pymosaic.read_schema(back).metadata[b"origin"] == b"here"
+    assert set(pymosaic.read_schema(back).metadata) == {b"origin"}
+
+
+def test_keys_of_the_user_that_all_sources_have_survive(run, tmp_path):
+    for number in range(2):
+        user = {"source": "survey 7", "number": str(number)}
+        pymosaic.write_table(detailed_table(), tmp_path / f"{number}.mosaic", metadata=user)
+    sources = [tmp_path / "0.mosaic", tmp_path / "1.mosaic"]
+    assert run("convert", *sources, tmp_path / "both.mosaic").code == 0
+    assert pymosaic.read_metadata(tmp_path / "both.mosaic").user == {"source": "survey 7"}
+    assert run("convert", *sources, f"{tmp_path}/many/").code == 0
+    assert pymosaic.dataset(tmp_path / "many").user_metadata == {"source": "survey 7"}
+    assert run("convert", *sources, tmp_path / "plain.mosaic", "--no-checksum").code == 0
+    assert pymosaic.read_metadata(tmp_path / "plain.mosaic").user == {}
+    assert run("convert", *sources, tmp_path / "both.csv").code == 0
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '["gone"]', '"x"', "[" * 100_000])
+def test_a_list_of_keys_that_is_not_ours_is_left_alone(run, tmp_path, text):
+    table = pa.table({"n": [1]}).replace_schema_metadata({"pymosaic:user": text, "a": "b"})
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert run("convert", tmp_path / "a.parquet", tmp_path / "b.mosaic").code == 0
+    assert pymosaic.read_schema(tmp_path / "b.mosaic").metadata[b"a"] == b"b"
+
+
 @pytest.mark.parametrize("extension", ["csv", "jsonl", "orc", "parquet", "lance", "arrow"])
 def test_types_that_a_format_lacks_are_written_as_stored(run, tmp_path, extension):
     table = detailed_table().append_column("half", pa.array([1.5, None, 2], pa.float16()))

@@ -176,6 +176,27 @@ def test_an_annex_that_was_moved_is_noticed(distance: int) -> None:
         pymosaic.read_table(bytes(moved))
 
 
+def test_an_annex_that_is_damaged_at_both_ends_is_noticed() -> None:
+    data = written(TABLE, compression="none", num_buckets=1)
+    stop = int.from_bytes(data[-24:-16], "big")
+    start = stop - pymosaic.read_metadata(data).annex_size
+    for damaged in ([0, -1], [1, 2, 5, 7, -2, -4, -6, -8, -20], [*range(8), *range(-20, -3)]):
+        changed = bytearray(data)
+        for place in damaged:
+            changed[place + (stop if place < 0 else start)] ^= 0x15
+        changed[8] ^= 1
+        with pytest.raises(pymosaic.CorruptFileError, match="look like an annex"):
+            pymosaic.read_table(bytes(changed))
+        assert any("annex" in str(finding) for finding in pymosaic.verify(bytes(changed)))
+
+
+def test_bytes_of_others_before_the_schema_block_are_skipped() -> None:
+    rows = row_group(1, entry(0, 0, 6, 6))
+    for unknown in (bytes(1), bytes(8), b"x" * 76, b"Anne", bytes(range(256)) * 4):
+        data = forge(bytes([0, 0]) + numbers(7) + unknown, schema(("a", INTEGER)), rows)
+        assert pymosaic.read_table(data).to_pydict() == {"a": [7]}
+
+
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("rows", [4, 0], ids=["rows", "no rows"])
 def test_the_reference_reads_it(name: str, rows: int) -> None:

@@ -110,9 +110,3 @@ def test_the_directory_of_a_partition_is_written_by_itself(spark, frame, base):
     rows.write.format("mosaic").mode("overwrite").save(f"{base}/k=1")
     found = spark.read.format("mosaic").load(base)
     assert sorted(map(tuple, found.collect())) == [(0, 0), (2, 2), (3, 0), (5, 2), (7, 1)]
-
-
-def test_comments_that_files_do_not_keep_are_told(spark, base):
-    frame = spark.range(2).withMetadata("id", {"comment": "the number"})
-    with pytest.warns(UserWarning, match="metadata of 1 columns are not kept in files.*'id'"):
-        frame.write.format("mosaic").save(base)

@@ -15,6 +15,7 @@ from pymosaic.cli.formats import kind_of, open_reader
 from pymosaic.cli.formats.base import TableReader, batch_rows
 from pymosaic.cli.inputs import check_distinct, paimon_table, select_names
 from pymosaic.cli.output import Excerpt
+from pymosaic.cli.user_metadata import without_user_metadata
 from pymosaic.closing import Closing
 from pymosaic.errors import InvalidOptionError
 from pymosaic.file.reader import MosaicFile, Types
@@ -54,6 +55,11 @@ class Rows(Closing, abc.ABC):
         if names == self.schema.names:
             return self.schema
         return pa.schema([self.schema.field(name) for name in names], self.schema.metadata)
+
+    @property
+    def user_metadata(self) -> dict[str, str]:
+        """Keys and values of the user, if the files have the same."""
+        return {}
 
     @abc.abstractmethod
     def batches(
@@ -120,6 +126,10 @@ class _FileRows(Rows):
         return self._file.schema
 
     @property
+    def user_metadata(self) -> dict[str, str]:
+        return self._file.metadata.user
+
+    @property
     def column_names(self) -> list[str]:
         return self._file.column_names
 
@@ -154,12 +164,16 @@ class _DatasetRows(Rows):
         # One file, the most common case, needs nothing of this, which takes a while to import.
         from pymosaic.datasets.dataset import Dataset
 
-        self._dataset = Dataset(tuple(sources), types=types)
+        self._dataset = Dataset(tuple(sources), types=types, keeps_metadata=True)
         self.num_rows = self._dataset.count_rows()
 
     @property
     def schema(self) -> pa.Schema:
         return self._dataset.schema
+
+    @property
+    def user_metadata(self) -> dict[str, str]:
+        return self._dataset.user_metadata
 
     def batches(
         self, names: list[str], where: str | None = None, offset: int = 0, limit: int | None = None
@@ -242,10 +256,15 @@ class _ForeignRows(Rows):
     def __init__(self, reader: TableReader) -> None:
         self._reader = reader
         self.num_rows = reader.num_rows
+        self._schema, self._user = without_user_metadata(reader.schema)
 
     @property
     def schema(self) -> pa.Schema:
-        return self._reader.schema
+        return self._schema
+
+    @property
+    def user_metadata(self) -> dict[str, str]:
+        return self._user
 
     def batches(
         self, names: list[str], where: str | None = None, offset: int = 0, limit: int | None = None

@@ -59,6 +59,7 @@ def write_to_dataset(
     partition_by: str | None,
     append: bool,
     overwrite: bool,
+    user_metadata: dict[str, str],
 ) -> tuple[int, int]:
     """Write batches as a dataset; returns the numbers of rows and bytes."""
     from pymosaic.datasets.write import write_dataset
@@ -81,6 +82,7 @@ def write_to_dataset(
         target,
         partition_by=keys or None,
         mode="append" if append else "overwrite" if overwrite else "error",
+        metadata=user_metadata if options.get("checksum", True) else None,
         **options,
     )
     return written.num_rows, written.num_bytes
@@ -117,10 +119,11 @@ def write_batches(
     batches: Iterable[pa.RecordBatch],
     options: dict[str, Any],
     meter: Meter,
+    user_metadata: dict[str, str] | None = None,
 ) -> int:
     """Write batches to a file, and return the number of rows."""
     num_rows = 0
-    writer = open_writer(target, schema, options)
+    writer = open_writer(target, schema, options, user_metadata or {})
     try:
         for batch in batches:
             writer.write(batch)

@@ -45,7 +45,8 @@ class Dataset(ArrowDataset):
     not read again. With ``defer_conflicts``, types of a column that cannot be widened to one are an
     error only for scans that select it. With ``found``, these files are read, instead of those of a
     new listing; with ``partition_schema``, values of their partition columns have these types. With
-    ``skip_missing``, files that are gone are left out.
+    ``skip_missing``, files that are gone are left out. With ``keeps_metadata``, the metadata of
+    columns is known though types are those that are stored.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Dataset(ArrowDataset):
         skip_missing: bool = False,
         trust_statistics: bool = False,
         types: Types = "arrow",
+        keeps_metadata: bool = False,
     ) -> None:
         super().__init__()
         if partitioning not in ("hive", None):
@@ -83,8 +85,8 @@ class Dataset(ArrowDataset):
         self._conflicts: dict[str, DatasetError] | None = {} if defer_conflicts else None
         self._skip_missing = skip_missing
         # A schema that is given says which types are wanted.
-        keeps_types = types == "arrow" and schema is None
-        self._originals = OriginalUnion(self._limits) if keeps_types else None
+        keeps_metadata = (keeps_metadata or types == "arrow") and schema is None
+        self._originals = OriginalUnion(self._limits) if keeps_metadata else None
         if found is None:
             found, files, united = self._find(
                 source, filesystem, partitioning == "hive", schema is None, opened_before
@@ -112,7 +114,10 @@ class Dataset(ArrowDataset):
             self._schema = self._with_partitions(united)
         else:
             self._schema = self._given(schema)
-        self._original = None if self._originals is None else self._originals.schema(self._schema)
+        original = None if self._originals is None else self._originals.schema(self._schema)
+        self._original = original if types == "arrow" else None
+        self._described = None if original is None else original[0]
+        self._user = {} if self._originals is None else self._originals.user_metadata
         self._originals = None
         self._catalog: Catalog | None = None
 
@@ -219,6 +224,19 @@ class Dataset(ArrowDataset):
     def schema(self) -> pa.Schema:
         """All columns; those of partitions come last."""
         return self._schema if self._original is None else self._original[0]
+
+    def described(self, schema: pa.Schema) -> pa.Schema:
+        """Some of the columns, with the metadata that their files agree on."""
+        known = self._described
+        if known is None:
+            return schema
+        found = {field.name: field.metadata for field in known if field.metadata}
+        return pa.schema([field.with_metadata(found.get(field.name)) for field in schema])
+
+    @property
+    def user_metadata(self) -> dict[str, str]:
+        """Keys and values of the user that are the same in all files; none with ``schema``."""
+        return dict(self._user)
 
     @property
     def stored_schema(self) -> pa.Schema:

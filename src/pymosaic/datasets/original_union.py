@@ -9,6 +9,7 @@ those of a field in all files that have the column.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,8 @@ from pymosaic.limits import Limits
 
 __all__ = ["OriginalUnion"]
 
+_Text = TypeVar("_Text", bytes, str)
+
 
 class OriginalUnion:
     """Merges what the annexes of files tell of their schemas."""
@@ -33,6 +36,7 @@ class OriginalUnion:
         self._fields: dict[str, tuple[pa.Field, pa.Field]] = {}
         self._plain: set[str] = set()
         self._metadata: dict[bytes, bytes] | None = None
+        self._user: dict[str, str] = {}
         self._key_values: bytes | None = None
 
     def add(self, head: FileHead) -> None:
@@ -49,8 +53,10 @@ class OriginalUnion:
         content = original.content_of_key_values
         if self._metadata is None:
             self._metadata = dict(original.key_values.arrow)
-        elif self._metadata and content != self._key_values:
+            self._user = dict(original.key_values.user)
+        elif (self._metadata or self._user) and content != self._key_values:
             self._metadata = _common(self._metadata, dict(original.key_values.arrow))
+            self._user = _common(self._user, dict(original.key_values.user))
         self._key_values = content
 
     def _add_fields(self, catalog: Catalog, original: OriginalSchema) -> None:
@@ -89,6 +95,11 @@ class OriginalUnion:
         del self._fields[name]
         self._plain.add(name)
 
+    @property
+    def user_metadata(self) -> dict[str, str]:
+        """Keys of the user that have the same value in all files."""
+        return dict(self._user)
+
     def schema(self, stored: pa.Schema) -> tuple[pa.Schema, list[int]] | None:
         """The merged schema for the columns that are stored, and which of them have other types.
 
@@ -116,5 +127,5 @@ def _same_type(left: pa.Field, right: pa.Field) -> bool:
     return bool(left.type.equals(right.type, check_metadata=True))
 
 
-def _common(left: Mapping[bytes, bytes], right: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+def _common(left: Mapping[_Text, _Text], right: Mapping[_Text, _Text]) -> dict[_Text, _Text]:
     return {key: value for key, value in left.items() if right.get(key) == value}

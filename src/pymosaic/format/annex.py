@@ -60,6 +60,7 @@ __all__ = [
     "emit_bucket_checksums",
     "emit_head",
     "parse_table",
+    "resembles",
     "size_of",
 ]
 
@@ -232,6 +233,26 @@ def check_body(section: Section, body: bytes | memoryview) -> None:
 def size_of(sizes: Sequence[int]) -> int:
     """Size of an annex whose sections have these sizes."""
     return HEAD_SIZE + sum(sizes) + _ENTRY.size * len(sizes) + TRAILER_SIZE
+
+
+def resembles(first: bytes, last: bytes, size: int) -> bool:
+    """Whether ``size`` bytes may be an annex with damage at both ends.
+
+    Parameters
+    ----------
+    first, last : bytes
+        Their beginning and their end, of the size of a head and of a trailer, or less.
+    size : int
+    """
+    head = zip(first, HEAD_MAGIC, strict=False)
+    trailer = zip(reversed(last), reversed(TRAILER_MAGIC), strict=False)
+    length = size.to_bytes(4, "big")
+    return (
+        sum(a == b for a, b in head) >= len(HEAD_MAGIC) // 2
+        or sum(a == b for a, b in trailer) >= len(TRAILER_MAGIC) // 2 - 1
+        or first[len(HEAD_MAGIC) : HEAD_SIZE] == length
+        or last[-TRAILER_SIZE:][:4] == length
+    )
 
 
 def emit_head(length: int) -> bytes:

@@ -106,6 +106,10 @@ class PaimonRelation:
         state = TableState(*json.loads(self.state))
         return _keep(key, PaimonDataset(_table(self.options), None, None, None, None, state))
 
+    def described(self, dataset: PaimonDataset, schema: pa.Schema) -> pa.Schema:
+        """Columns of the table; files of a table say no more of them."""
+        return schema
+
     def report(
         self,
         dataset: PaimonDataset,

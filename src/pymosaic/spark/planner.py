@@ -35,7 +35,7 @@ from pymosaic.spark.relations import (
 )
 from pymosaic.spark.source import MosaicDataSource, NoColumnsError
 from pymosaic.spark.streams import Streams
-from pymosaic.spark.types import spark_types
+from pymosaic.spark.types import spark_field, spark_types
 from pymosaic.spark.writing import TaskWriter, is_written
 
 __all__ = ["DriverPlanner"]
@@ -45,20 +45,23 @@ _MAX_SCANS = 32
 
 
 def _packed(schema: pa.Schema) -> list[bytes]:
-    """Names and types of columns in a compact form: the JVM is slow to parse a wide schema as JSON.
+    """Columns in a compact form: the JVM is slow to parse a wide schema as JSON.
 
-    The first part has, for each column, the number of its type, the length of its name, and the
-    name; the others are the types.
+    The first part has, for each column, the number of its kind, the length of its name, and the
+    name; the others are the kinds: schemas of one column, with its type and metadata.
     """
     types = spark_types(schema)
-    numbers: dict[int, int] = {}
+    numbers: dict[object, int] = {}
     kinds: list[bytes] = []
     columns = []
-    for name, data_type in zip(schema.names, types, strict=True):
-        number = numbers.get(id(data_type))
+    for name, field, data_type in zip(schema.names, schema, types, strict=True):
+        metadata = field.metadata
+        kind = (id(data_type), tuple(metadata.items())) if metadata else id(data_type)
+        number = numbers.get(kind)
         if number is None:
-            number = numbers[id(data_type)] = len(kinds)
-            kinds.append(data_type.json().encode())
+            number = numbers[kind] = len(kinds)
+            one = spark_field(field.with_name("column"), data_type)
+            kinds.append(StructType([one]).json().encode())
         encoded = name.encode()
         columns.append(struct.pack(">ii", number, len(encoded)) + encoded)
     return [b"".join(columns), *kinds]

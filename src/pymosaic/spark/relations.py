@@ -23,7 +23,7 @@ from pymosaic.datasets.discovery import DataFile
 from pymosaic.datasets.partitioning import Partition
 from pymosaic.datasets.plan import Piece, ScanPlan
 from pymosaic.errors import DatasetError, UnsupportedFeatureError
-from pymosaic.file.reader import MosaicFile
+from pymosaic.file.reader import MosaicFile, Types
 from pymosaic.spark.file_metadata import file_uri
 from pymosaic.spark.listing import FileListing, list_files
 from pymosaic.spark.options import SourceOptions
@@ -157,6 +157,7 @@ class Relation:
             skip_missing=options.ignore_missing_files,
             trust_statistics=options.trust_statistics,
             types="mosaic",
+            keeps_metadata=True,
         )
         if schema is None:
             _opened.put(key, place, dataset)
@@ -167,6 +168,15 @@ class Relation:
                 stacklevel=2,
             )
         return dataset
+
+    def described(self, dataset: Dataset, schema: pa.Schema) -> pa.Schema:
+        """Columns of the dataset, with what its files, or the first of them, say of these."""
+        if self.options.merge_schema:
+            return dataset.described(schema)
+        _, filesystem = locate(self.options.locations, self.options.storage)
+        first = _first_schema(self.listing.files, filesystem, dataset.partition_columns, "arrow")
+        found = {field.name: field.metadata for field in first if field.metadata}
+        return pa.schema([field.with_metadata(found.get(field.name)) for field in schema])
 
     def report(
         self, dataset: Dataset, plan: ScanPlan, pieces: Sequence[Piece], limit: int | None
@@ -273,10 +283,12 @@ def _files(options: SourceOptions) -> tuple[DataFile, ...]:
         return ()
 
 
-def _first_schema(files: Sequence[DataFile], filesystem: Any, keys: Sequence[str]) -> pa.Schema:
+def _first_schema(
+    files: Sequence[DataFile], filesystem: Any, keys: Sequence[str], types: Types = "mosaic"
+) -> pa.Schema:
     """The columns of the file whose path comes first."""
     first = min(files, key=lambda file: file.path)
-    with MosaicFile(first.path, filesystem=filesystem, types="mosaic") as file:
+    with MosaicFile(first.path, filesystem=filesystem, types=types) as file:
         return pa.schema([field for field in file.schema if field.name not in keys])
 
 

@@ -76,7 +76,7 @@ class MosaicDataSource(DataSource):
         # Queries of this relation read the files that are there now, in whatever process.
         self._listing = relation.listing
         self._parsed = replace(self._parsed, state=relation.state)
-        schema = dataset.scan(columns=self._parsed.columns).schema
+        schema = relation.described(dataset, dataset.scan(columns=self._parsed.columns).schema)
         names = set(schema.names)
         return schema, tuple(key for key in dataset.partition_columns if key in names)
 

@@ -27,6 +27,12 @@ import pyarrow as pa
 from pyspark.sql import types as st
 
 from pymosaic.errors import UnsupportedFeatureError
+from pymosaic.spark.field_metadata import (
+    arrow_metadata,
+    collation_of,
+    spark_metadata,
+    spark_type_kept,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,9 +41,11 @@ __all__ = [
     "arrow_schema",
     "check_storable",
     "conform",
+    "spark_field",
     "spark_schema",
     "spark_type",
     "spark_types",
+    "stored_schema",
 ]
 
 _TIME_TYPE: Any = getattr(st, "TimeType", None)
@@ -115,8 +123,18 @@ def spark_types(fields: Iterable[pa.Field]) -> list[st.DataType]:
 def spark_schema(schema: pa.Schema) -> st.StructType:
     """The Spark schema for the columns of a dataset."""
     types = spark_types(schema)
-    pairs = zip(schema.names, types, strict=True)
-    return st.StructType([st.StructField(name, data_type) for name, data_type in pairs])
+    return st.StructType(
+        [
+            spark_field(field, data_type) if field.metadata else st.StructField(name, data_type)
+            for name, field, data_type in zip(schema.names, schema, types, strict=True)
+        ]
+    )
+
+
+def spark_field(field: pa.Field, data_type: st.DataType) -> st.StructField:
+    """The Spark column of a type, with what the Arrow field says of it beyond."""
+    kept = spark_type_kept(field, data_type)
+    return st.StructField(field.name, kept, metadata=spark_metadata(field))
 
 
 def arrow_schema(schema: st.StructType) -> pa.Schema:
@@ -126,7 +144,25 @@ def arrow_schema(schema: st.StructType) -> pa.Schema:
     # Spark 4.0 has no such parameter: timestamps are in UTC there.
     parameters = signature(to_arrow_schema).parameters
     zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in parameters else {}
-    return to_arrow_schema(schema, **zone)
+    found = to_arrow_schema(schema, **zone)
+    if not any(field.metadata for field in schema.fields):
+        return found
+    # Some versions keep the metadata of columns.
+    return pa.schema([field.remove_metadata() for field in found])
+
+
+def stored_schema(schema: st.StructType) -> pa.Schema:
+    """The same for files, with what Spark knows of columns beyond their types."""
+    found = arrow_schema(schema)
+    more = [arrow_metadata(field) for field in schema.fields]
+    if not any(more):
+        return found
+    return pa.schema(
+        [
+            field.with_metadata(metadata) if metadata else field
+            for field, metadata in zip(found, more, strict=True)
+        ]
+    )
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -143,7 +179,7 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 def check_storable(schema: st.StructType, *, keeps_collations: bool = False) -> None:
     """Reject columns that the format cannot store, before a task starts.
 
-    Files do not keep collations; the catalog does, for its tables.
+    Files keep collations in their annex, if they have one; directories do not.
 
     Raises
     ------
@@ -179,24 +215,21 @@ def _unstorable(data_type: Any, keeps_collations: bool) -> st.DataType | None:
     if _TIME_TYPE is not None and isinstance(data_type, _TIME_TYPE):
         return data_type if data_type.precision > 3 else None
     if isinstance(data_type, st.StringType):
-        return None if keeps_collations or not _collation(data_type) else data_type
+        return None if keeps_collations or not collation_of(data_type) else data_type
     if isinstance(data_type, st.DecimalType):
         return None
     stored = (*_PLAIN.values(), st.TimestampType(), st.TimestampNTZType())
     return None if data_type in stored else data_type
 
 
-def _collation(data_type: st.DataType) -> str | None:
-    """The collation of a string type, if it does not compare by bytes."""
-    found: str = getattr(data_type, "collation", "UTF8_BINARY")
-    return None if found == "UTF8_BINARY" else found
-
-
 def _advice(field: st.StructField, culprit: st.DataType) -> str:
     if _TIME_TYPE is not None and isinstance(culprit, _TIME_TYPE):
         return f"the format holds milliseconds: CAST({field.name} AS TIME(3))"
-    if _collation(culprit):
-        advice = "files do not keep collations, and a table of the catalog does"
+    if collation_of(culprit):
+        advice = (
+            "names of directories, files without checksums, Paimon tables, and keys of jobs do not "
+            "keep collations"
+        )
         if field.dataType is not culprit:
             return advice
         return f"{advice}; or CAST({field.name} AS STRING COLLATE UTF8_BINARY)"

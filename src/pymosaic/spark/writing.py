@@ -25,13 +25,14 @@ from pymosaic.datasets.splitting import partition_directory
 from pymosaic.errors import DatasetExistsError, InvalidOptionError
 from pymosaic.file.reader import MosaicFile
 from pymosaic.io import Directory, open_directory
+from pymosaic.spark.field_metadata import kept_metadata
 from pymosaic.spark.names import check_distinct, match_names
 from pymosaic.spark.options import SourceOptions
 from pymosaic.spark.paimon_tables import PaimonWriter
 from pymosaic.spark.partition_directory import PartitionDirectory
 from pymosaic.spark.partitions import partitions_that
 from pymosaic.spark.storage import locate
-from pymosaic.spark.types import arrow_schema, check_storable, conform
+from pymosaic.spark.types import check_storable, conform, stored_schema
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -85,10 +86,9 @@ class DatasetWriter(DataSourceArrowWriter):
     """
 
     def __init__(self, options: SourceOptions, schema: StructType, overwrite: bool) -> None:
-        check_storable(schema, keeps_collations=options.is_table)
+        has_annex = bool(options.writer.get("checksum", True))
+        check_storable(schema, keeps_collations=options.is_table or has_annex)
         check_distinct(schema.names, options.case_sensitive)
-        if not options.is_table:
-            _warn_of_metadata(schema)
         [base], filesystem = locate([options.target], options.storage)
         self._place = place = PartitionDirectory.of(base)
         storage = open_directory(place.base, filesystem)
@@ -115,7 +115,7 @@ class DatasetWriter(DataSourceArrowWriter):
             mode = "overwrite" if (keys or existing or ()) == () else "overwrite_partitions"
         if mode == "error" or (mode == "overwrite" and not (options.is_table and keys is None)):
             existing = None
-        fields = list(arrow_schema(schema))
+        fields = list(stored_schema(schema))
         self._schema = pa.schema([fields[column] for column in self._columns])
         if keys is not None:
             keys = _named_alike(keys, names, options.case_sensitive)
@@ -133,6 +133,8 @@ class DatasetWriter(DataSourceArrowWriter):
             keys = check_appendable(storage, pa.schema([*self._schema, *of_place]), existing)
             keys = keys[len(place.keys) :]
         self._partition_by = keys or ()
+        if not options.is_table:
+            _check_described(schema, {*self._partition_by, *place.keys}, has_annex)
         self._options = options.writer
         self._max_rows = options.max_records_per_file
         of_files = dict(options.writer)
@@ -265,18 +267,21 @@ def _columns_apart_from(
     return [place for place, name in enumerate(names) if name not in matches]
 
 
-def _warn_of_metadata(schema: StructType) -> None:
-    # Spark marks columns of its own by names that start with two underscores.
-    names = [
-        field.name
-        for field in schema.fields
-        if field.metadata and any(not key.startswith("__") for key in field.metadata)
-    ]
+def _check_described(schema: StructType, keys: set[str], has_annex: bool) -> None:
+    """Refuse collations, and tell of metadata, of columns that are not described in files."""
+    from pyspark.sql.types import StructType
+
+    outside = [field for field in schema.fields if field.name in keys]
+    if outside:
+        check_storable(StructType(outside))
+    lost = outside if has_annex else schema.fields
+    names = [field.name for field in lost if field.metadata and kept_metadata(field)]
     if names:
+        where = "names of directories" if has_annex else "files without checksums"
         warnings.warn(
-            f"comments and metadata of {len(names)} columns are not kept in files (such as "
-            f"{names[0]!r}); a table of the catalog keeps them",
-            stacklevel=2,
+            f"{where} do not keep comments and metadata of columns, of which {len(names)} have "
+            f"some (such as {names[0]!r}); a table of the catalog keeps them",
+            stacklevel=3,
         )
 
 

@@ -84,11 +84,11 @@ ROWS = [
     value("interval of days", "INTERVAL '1' DAY", refused="interval"),
     value("calendar interval", "make_interval(1)", error="INTERVAL"),
     value("void", "NULL", refused="CAST(x AS STRING)"),
-    value(
-        "collated string",
-        "'Abc' COLLATE UTF8_LCASE",
-        refused="ollat",
-        note="Tables keep collations.",
+    value("collated string", "'Abc' COLLATE UTF8_LCASE"),
+    Spelling(
+        "metadata of columns in files",
+        f"[field.metadata for field in {READ}.schema]",
+        given='df.select(f.col("id").alias("x", metadata={"comment": "c", "unit": "m"})).write.format("mosaic").save(path)',
     ),
     Spelling(
         "struct, flattened",

@@ -159,12 +159,13 @@ def command(
         batches = rows.batches(names, where, offset, limit)
         meter = Meter(progress, total, "rows")
         schema = rows.selected_schema(names)
+        user = rows.user_metadata
         if to_dataset:
             written, num_bytes = write_to_dataset(
-                target, schema, batches, options, meter, partition_by, append, overwrite
+                target, schema, batches, options, meter, partition_by, append, overwrite, user
             )
         else:
-            written = write_batches(path, schema, batches, options, meter)
+            written = write_batches(path, schema, batches, options, meter, user)
             num_bytes = target_bytes(path)
     facts = {
         "target": target,

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pymosaic.errors import InvalidDataError, InvalidOptionError, MosaicError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pyarrow as pa
 
     from pymosaic.cli.formats.base import TableReader, TableWriter
@@ -122,8 +124,19 @@ def can_write(path: str, schema: pa.Schema, one_file: bool) -> bool:
     return module in ("mosaic", "parquet")
 
 
-def open_writer(path: str, schema: pa.Schema, options: dict[str, Any]) -> TableWriter:
-    """Open a file for writing, in the format of its extension."""
+def open_writer(
+    path: str, schema: pa.Schema, options: dict[str, Any], user_metadata: Mapping[str, str]
+) -> TableWriter:
+    """Open a file for writing, in the format of its extension.
+
+    Keys and values of the user are kept if the format has a place for them.
+    """
+    from pymosaic.cli.user_metadata import with_user_metadata
+
     kind = _known(path, "target")
+    if kind.module in ("arrow", "parquet"):
+        schema = with_user_metadata(schema, user_metadata)
+    elif kind.module == "mosaic" and user_metadata and options.get("checksum", True):
+        options = {**options, "metadata": user_metadata}
     writer: TableWriter = _module(kind).write(path, kind, schema, options)
     return writer

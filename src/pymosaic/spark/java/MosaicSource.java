@@ -32,7 +32,6 @@ import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDat
 import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource$;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -316,17 +315,19 @@ public class MosaicSource extends UserDefinedPythonDataSource {
     return parts;
   }
 
-  /** The schema in an answer: part 1 has a type's number and a name for each column. */
+  /** The schema in an answer: part 1 has the number of a kind and a name for each column. */
   private static StructType unpacked(byte[][] answer) {
-    DataType[] types = new DataType[answer.length - 2];
-    for (int i = 0; i < types.length; i++) types[i] = DataType.fromJson(text(answer[i + 2]));
+    StructField[] kinds = new StructField[answer.length - 2];
+    for (int i = 0; i < kinds.length; i++) {
+      kinds[i] = ((StructType) DataType.fromJson(text(answer[i + 2]))).fields()[0];
+    }
     ByteBuffer columns = ByteBuffer.wrap(answer[1]);
     ArrayList fields = new ArrayList();
     while (columns.hasRemaining()) {
-      DataType type = types[columns.getInt()];
+      StructField kind = kinds[columns.getInt()];
       byte[] name = new byte[columns.getInt()];
       columns.get(name);
-      fields.add(new StructField(text(name), type, true, Metadata.empty()));
+      fields.add(new StructField(text(name), kind.dataType(), true, kind.metadata()));
     }
     return new StructType((StructField[]) fields.toArray(new StructField[0]));
   }

@@ -167,6 +167,8 @@ def _check_tables(
     frames: dict[str, DataFrame], keys: tuple[str, ...]
 ) -> tuple[dict[str, DataFrame], tuple[str, ...]]:
     """The tables, and their keys, in the spelling of the first table."""
+    from pyspark.sql.types import StructType
+
     from pymosaic.spark.types import check_storable
 
     if not frames:
@@ -183,7 +185,9 @@ def _check_tables(
             frame = frame.withColumnsRenamed(dict(zip(spelled, keys, strict=True)))
         found[table] = frame
         check_keys(frame, "on", keys)
-        check_storable(frame.schema)
+        check_storable(frame.schema, keeps_collations=True)
+        # Tasks compare keys by their bytes.
+        check_storable(StructType([frame.schema[name] for name in keys]))
         types = {x.name: x.dataType.simpleString() for x in frame.schema.fields if x.name in keys}
         first = first or types
         for name in keys:
@@ -285,13 +289,16 @@ def _plan(
 ) -> _Plan:
     from pyspark.sql.types import ArrayType, IntegerType, StructField, StructType
 
-    from pymosaic.spark.types import arrow_schema
+    from pymosaic.spark.types import arrow_schema, stored_schema
 
     if "{column}" not in column_names:
         raise InvalidOptionError(f"column_names must contain {{column}}, got {column_names!r}")
     first = next(iter(frames.values()))
-    found = {field.name: field.dataType for field in first.schema.fields}
-    fields = {name: StructField(name, found[name]) for name in keys}
+    found = {field.name: field for field in first.schema.fields}
+    fields = {
+        name: StructField(name, found[name].dataType, metadata=found[name].metadata)
+        for name in keys
+    }
     types: dict[str, Any] = {}
     columns: dict[tuple[int, int], tuple[list[str], list[int]]] = {}
     for table, (table_name, frame) in enumerate(frames.items()):
@@ -309,8 +316,8 @@ def _plan(
             part = columns.setdefault((table, list(types).index(text)), ([], []))
             part[0].append(field.name)
             part[1].append(len(fields))
-            fields[name] = StructField(name, field.dataType)
-    long = [StructField(f"key_{place}", found[name]) for place, name in enumerate(keys)]
+            fields[name] = StructField(name, field.dataType, metadata=field.metadata)
+    long = [StructField(f"key_{place}", found[name].dataType) for place, name in enumerate(keys)]
     long.append(StructField("table", IntegerType()))
     long += [
         StructField(f"values_{number}", ArrayType(data_type))
@@ -323,5 +330,5 @@ def _plan(
         tuple(types),
         {key: _Part(tuple(a), np.array(b, np.int64)) for key, (a, b) in columns.items()},
         arrow_schema(StructType(long)),
-        arrow_schema(StructType(list(fields.values()))),
+        stored_schema(StructType(list(fields.values()))),
     )

@@ -415,7 +415,7 @@ class _Plan:
 def _plan(names: _Names, shuffled: DataFrame, found: _Features, column_names: str) -> _Plan:
     from pyspark.sql.types import StructType
 
-    from pymosaic.spark.types import arrow_schema
+    from pymosaic.spark.types import arrow_schema, stored_schema
 
     num_keys = len(names.entity)
     width = num_keys + 1 + len(names.values)
@@ -430,9 +430,10 @@ def _plan(names: _Names, shuffled: DataFrame, found: _Features, column_names: st
             columns[name] = (feature, number)
     ordered = sorted(columns)
     types = long_schema.types[num_keys + 1 :]
+    keys = stored_schema(StructType(shuffled.schema.fields[:num_keys]))
     fields = [
-        pa.field(name, data_type)
-        for name, data_type in zip(names.entity, long_schema.types[:num_keys], strict=True)
+        pa.field(name, field.type, metadata=field.metadata)
+        for name, field in zip(names.entity, keys, strict=True)
     ]
     fields += [pa.field(name, types[columns[name][1]]) for name in ordered]
     parts: list[tuple[list[str], list[int]]] = [([], []) for _ in names.values]

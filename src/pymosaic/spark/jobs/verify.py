@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["Difference", "FileFinding", "VerifyReport", "verify"]
+
+_COLLATION = re.compile(r" collate \w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +216,7 @@ def _compare(
 
     from pymosaic.spark.types import arrow_schema, check_storable, spark_types
 
-    check_storable(frame.schema)
+    check_storable(frame.schema, keeps_collations=True)
     given = {field.name: field for field in frame.schema.fields}
     stored = dict(zip(dataset.schema.names, spark_types(dataset.schema), strict=True))
     for name in sorted(given.keys() - stored.keys()):
@@ -222,7 +225,9 @@ def _compare(
         yield Difference("extra", name, None, stored[name].simpleString())
     common = []
     for name in (name for name in given if name in stored):
-        texts = given[name].dataType.simpleString(), stored[name].simpleString()
+        # A collation says how values compare, not which they are.
+        text = _COLLATION.sub("", given[name].dataType.simpleString())
+        texts = text, stored[name].simpleString()
         # What is in the names of directories has the type that it looks like there.
         if texts[0] == texts[1] or name in dataset.partition_columns:
             common.append(name)
