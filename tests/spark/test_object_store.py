@@ -5,9 +5,12 @@ from collections.abc import Iterator
 import boto3
 import pytest
 from moto.server import ThreadedMotoServer
+from pyspark.sql import DataFrame
 
 import pymosaic
 import pymosaic.spark
+from pymosaic.spark.storage import locate
+from tests.spark.test_sink import forget_commit
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +77,37 @@ def test_a_failed_write_leaves_nothing_visible(spark, storage):
     keys = {key.removeprefix("storage."): value for key, value in storage.items()}
     pymosaic.spark.vacuum(path, older_than=0, **keys)
     assert pymosaic.spark.read(spark, path, **storage).count() == 3
+
+
+def test_streams_write_and_read_over_the_s3_protocol(spark, storage, tmp_path):
+    """Each row once, though batches run again and files are compacted and deleted meanwhile."""
+    keys = {key.removeprefix("storage."): value for key, value in storage.items()}
+    [first], filesystem = locate(["s3a://bucket/first"], keys)
+    (tmp_path / "in").mkdir()
+    incoming = spark.readStream.schema("id LONG").json(str(tmp_path / "in"))
+    incoming = incoming.selectExpr("id", "id % 2 AS half")
+
+    def copy(frame: DataFrame, name: str) -> None:
+        writer = frame.writeStream.format("mosaic").partitionBy("half").options(**storage)
+        writer = writer.option("checkpointLocation", str(tmp_path / name))
+        writer.trigger(availableNow=True).start(f"s3a://bucket/{name}").awaitTermination()
+
+    for batch in range(3):
+        rows = range(10 * batch, 10 * batch + 10)
+        text = "".join(f'{{"id": {row}}}\n' for row in rows)
+        (tmp_path / "in" / f"{batch}.json").write_text(text)
+        copy(incoming, "first")
+        if batch == 1:
+            forget_commit(tmp_path / "first")
+            copy(incoming, "first")
+        else:
+            source = spark.readStream.format("mosaic").options(**storage)
+            copy(source.option("maxFilesPerTrigger", 3).load("s3a://bucket/first"), "second")
+            forget_commit(tmp_path / "second")
+        pymosaic.compact(first, filesystem=filesystem, keep_replaced=0)
+    for name in ("first", "second"):
+        back = pymosaic.spark.read(spark, f"s3a://bucket/{name}", **storage)
+        assert sorted(row["id"] for row in back.collect()) == list(range(30))
 
 
 def test_storage_options_need_a_path_of_an_object_store(spark, storage, tmp_path):

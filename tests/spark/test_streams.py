@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,10 @@ from tests.spark.test_sink import forget_commit
 def add(base: Path, *rows: int, k: int = 0, mode: str = "append") -> None:
     table = pa.table({"id": rows, "k": [k] * len(rows), "text": [str(row) for row in rows]})
     pymosaic.write_dataset(table, base, partition_by=["k"], mode=mode)
+
+
+def put(base: Path, name: str, row: int) -> None:
+    pymosaic.write_table(pa.table({"id": [row], "text": [""]}), base / f"{name}.mosaic")
 
 
 @pytest.fixture
@@ -124,17 +129,78 @@ class TestPositions:
         add(base, 6)
         pymosaic.compact(base)
         end = query.stream.next_position(query.position, everything=False)
-        pymosaic.vacuum(base, older_than=0)
+        pymosaic.vacuum(base, older_than=0, keep_unread=False)
         with pytest.raises(DatasetError, match="deleted before this stream read it"):
             query.files(end)
         lenient = Query(base, ignoreMissingFiles="true")
         lenient.position = query.position
         assert lenient.batch() == []
 
+    def test_files_that_were_not_read_outlive_compaction_and_vacuum(self, base):
+        query = Query(base, maxFilesPerTrigger="1")
+        found = query.batch()
+        for number in range(10, 20):
+            add(base, number)
+            put(base, f"of-others-{number}", 100 + number)
+            pymosaic.compact(base, keep_replaced=0)
+            assert pymosaic.vacuum(base, older_than=0).files_unread
+            if number % 3 == 0:
+                query.restart()
+                found += query.batch()
+        while rows := query.batch():
+            found += rows
+        assert sorted(found) == [*range(6), *range(10, 20), *range(110, 120)]
+
+    def test_files_that_were_read_do_not(self, base):
+        query = Query(base)
+        query.batch()
+        add(base, 6)
+        assert query.batch() == [6]
+        pymosaic.compact(base)
+        for path in (base / "_mosaic").glob("*.committed.json"):
+            os.utime(path, (path.stat().st_mtime - 7200,) * 2)
+        report = pymosaic.vacuum(base, older_than=0)
+        assert (len(report.files), report.files_unread) == (2, 0)
+        add(base, 7)
+        assert query.batch() == [7]
+
+    def test_files_stay_for_as_long_as_the_stream_may_be_away(self, base):
+        query = Query(base, keepUnreadFiles="2 days")
+        query.batch()
+        add(base, 6)
+        pymosaic.compact(base)
+        [path] = (base / "_mosaic").glob("*.follower")
+        os.utime(path, (path.stat().st_mtime - 86400,) * 2)
+        assert pymosaic.vacuum(base, older_than=0).files_unread
+        os.utime(path, (path.stat().st_mtime - 86400,) * 2)
+        assert pymosaic.vacuum(base, older_than=0).files_unread == 0
+        assert not path.exists()
+        with pytest.raises(DatasetError, match="keepUnreadFiles"):
+            query.batch()
+
+    @pytest.mark.filterwarnings("error")
+    def test_a_dataset_that_cannot_be_written_to_is_read(self, base, monkeypatch):
+        def refuse(*_: object) -> None:
+            raise PermissionError("read-only")
+
+        query = Query(base)
+        monkeypatch.setattr(query.stream._storage, "write", refuse)
+        with pytest.warns(UserWarning, match="cannot be written to"):
+            assert query.batch() == list(range(6))
+        add(base, 6)
+        assert query.batch() == [6], "and says so once"
+
+    def test_a_directory_without_records_gets_none(self, tmp_path):
+        (tmp_path / "data").mkdir()
+        put(tmp_path / "data", "mine", 1)
+        query = Query(tmp_path / "data")
+        assert query.batch() == [1]
+        assert [path.name for path in (tmp_path / "data").iterdir()] == ["mine.mosaic"]
+
     def test_a_damaged_or_missing_position_is_an_error(self, base):
         query = Query(base)
         query.batch()
-        [path] = (base.parent / "checkpoint" / "sources" / "0").iterdir()
+        [path] = (base.parent / "checkpoint" / "sources" / "0").glob("position-*")
         content = path.read_bytes()
         path.write_bytes(content.replace(b"part-0", b"part-1"))
         query.restart()
@@ -153,14 +219,14 @@ class TestPositions:
             Query(base, **options)
 
 
-def run(frame: DataFrame, checkpoint: Path) -> tuple[list[list[int]], Any]:
+def run(frame: DataFrame, checkpoint: Path, **trigger: Any) -> tuple[list[list[int]], Any]:
     """The ids of each batch of what is available, and the query."""
     batches: list[list[int]] = []
 
     def collect(rows: DataFrame, _: int) -> None:
         batches.append(sorted(row.id for row in rows.collect()))
 
-    writer = frame.writeStream.foreachBatch(collect).trigger(availableNow=True)
+    writer = frame.writeStream.foreachBatch(collect).trigger(**(trigger or {"availableNow": True}))
     query = writer.option("checkpointLocation", str(checkpoint)).start()
     query.awaitTermination()
     return batches, query
@@ -192,6 +258,39 @@ def test_an_overwrite_ends_a_query_unless_it_is_to_be_skipped(spark, base, tmp_p
     add(base, 10)
     skipping = spark.readStream.format("mosaic").option("skipChangeCommits", True).load(str(base))
     assert run(skipping, tmp_path / "checkpoint")[0] == [[10]]
+    add(base, 11, mode="overwrite")
+    reading = spark.readStream.format("mosaic").option("ignoreChanges", True).load(str(base))
+    assert run(reading, tmp_path / "checkpoint")[0] == [[11]]
+
+
+def test_one_batch_has_all_that_is_there(spark, base, tmp_path):
+    source = spark.readStream.format("mosaic").option("maxFilesPerTrigger", 2).load(str(base))
+    assert run(source, tmp_path / "checkpoint", once=True)[0] == [list(range(6))]
+    add(base, 6)
+    pymosaic.compact(base, keep_replaced=0)
+    assert run(source, tmp_path / "checkpoint", once=True)[0] == [[6]]
+    assert run(source, tmp_path / "checkpoint", once=True)[0] == []
+
+
+def test_a_query_begins_now_or_at_a_moment(spark, base, tmp_path):
+    for path in (base / "_mosaic").iterdir():
+        os.utime(path, (1e9, 1e9))
+    source = spark.readStream.format("mosaic")
+    latest = source.option("startingVersion", "latest").load(str(base))
+    assert run(latest, tmp_path / "latest")[0] == [[]], "an empty batch remembers the start"
+    add(base, 6)
+    source = spark.readStream.format("mosaic")
+    recent = source.option("startingTimestamp", "2001-09-09 02:00:00").load(str(base))
+    assert run(recent, tmp_path / "recent")[0] == [[6]]
+    source = spark.readStream.format("mosaic")
+    early = source.option("startingTimestamp", "2001-09-09T01:46:40Z").load(str(base))
+    assert run(early, tmp_path / "early")[0] == [list(range(7))]
+    add(base, 7)
+    assert run(latest, tmp_path / "latest")[0] == [[6, 7]]
+    assert run(recent, tmp_path / "recent")[0] == [[7]]
+    malformed = spark.readStream.format("mosaic").option("startingTimestamp", "soon")
+    with pytest.raises(StreamingQueryException, match="startingTimestamp"):
+        run(malformed.load(str(base)), tmp_path / "malformed")
 
 
 def test_a_table_is_read_as_a_stream_and_into_a_dataset(spark, tmp_path):

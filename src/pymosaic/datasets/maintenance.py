@@ -3,7 +3,8 @@
 Commits do it now and then, while holding the claim, and never fail because of it; ``vacuum`` does
 it on request. What is deleted, and why no reader is misled:
 
-- *Files that were replaced* stay hidden: every checkpoint lists them until they are gone.
+- *Files that were replaced* stay hidden: every checkpoint lists them until they are gone. They stay
+  while streams have not read them (see followers).
 - *Records* are deleted one checkpoint after the one that covers them, and *checkpoints* once there
   are two newer ones: a listing that began before sees either the old or the new, and a reader that
   finds a different checkpoint than before starts over.
@@ -24,6 +25,7 @@ from functools import partial
 
 from pymosaic.datasets.checkpoint import Checkpoint, ReplacedFile
 from pymosaic.datasets.claim import Claim
+from pymosaic.datasets.followers import Holds, read_holds
 from pymosaic.datasets.head_upkeep import new_files, store_all_heads, store_new_heads
 from pymosaic.datasets.log import Log, read_log
 from pymosaic.datasets.records import (
@@ -51,10 +53,11 @@ _MEMORY_SECONDS = 7 * DAY_SECONDS
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """What was deleted: data files, and their total size in bytes."""
+    """What was deleted: data files, and their total size in bytes; how many streams still need."""
 
     files: tuple[str, ...] = ()
     num_bytes: int = 0
+    num_held: int = 0
 
 
 def is_due(listing: Listing, job: str, num_files: int = 0) -> bool:
@@ -96,6 +99,7 @@ def tidy_records(
     *,
     older_than: float | None = None,
     limit: int | None = None,
+    keep_unread: bool = True,
 ) -> Upkeep:
     """Delete what was replaced or left behind by jobs; write a checkpoint if worthwhile.
 
@@ -112,6 +116,8 @@ def tidy_records(
         a day.
     limit : int, optional
         The maximum number of files to delete.
+    keep_unread : bool
+        Whether replaced files that streams have not read stay.
     """
     now = claim.moment
     log = read_log(storage)
@@ -122,8 +128,15 @@ def tidy_records(
         gone
         for gone in log.state.replaced
         if (gone if older_than is None else replace(gone, keep_seconds=older_than)).is_due(now)
-    ][:limit]
-    deleted = _delete_replaced(storage, log, due)
+    ]
+    # The listing of the log shows followers that found these files before they were replaced.
+    holds = read_holds(storage, log.listing, now) if due else Holds()
+    held = [gone for gone in due if holds.keeps(gone)] if keep_unread else []
+    if held:
+        kept = frozenset(gone.file for gone in held)
+        due = [gone for gone in due if gone.file not in kept]
+    deleted = _delete_replaced(storage, log, due[:limit])
+    storage.delete_many(holds.expired)
     known = log.known_paths
     # A copy of the dataset inside of it has files of the same jobs, and records of its own.
     nested = tuple(f"{directory}/" for directory in nested_datasets(entries))
@@ -147,7 +160,7 @@ def tidy_records(
         elif is_written:
             store_new_heads(storage, log, entries)
     paths = [gone.file.path for gone in deleted if gone.file.path in sizes] + left
-    return Upkeep(tuple(paths), sum(sizes.get(path, 0) for path in paths))
+    return Upkeep(tuple(paths), sum(sizes.get(path, 0) for path in paths), len(held))
 
 
 def _delete_replaced(

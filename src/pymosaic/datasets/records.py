@@ -12,6 +12,7 @@ small files in ``_mosaic``::
     _mosaic/<job>.claim                         it is about to replace files (see claim)
     _mosaic/checkpoint-<number>-<id>.json       what many jobs have published (see checkpoint)
     _mosaic/heads-<count>-<id>.pack             the ends of many files (see stored_heads)
+    _mosaic/<id>.follower                       what a stream has not read (see followers)
     _mosaic/staging/<job>/…                     its files before they get their final names
 
 A single name shows that a job has published. It appears once, as a whole, and stays until a

@@ -40,12 +40,15 @@ class VacuumReport:
         Total size of the files.
     forgotten : tuple of str
         Missing files that are no longer part of the dataset.
+    files_unread : int
+        Replaced files that stay, because a stream has not read them.
     """
 
     jobs: tuple[str, ...]
     files: tuple[str, ...]
     num_bytes: int
     forgotten: tuple[str, ...] = ()
+    files_unread: int = 0
 
 
 @checked_keywords()
@@ -55,6 +58,7 @@ def vacuum(
     older_than: timedelta | float = DAY_SECONDS,
     filesystem: object = None,
     forget_missing: bool = False,
+    keep_unread: bool = True,
 ) -> VacuumReport:
     """Remove files of a dataset's directory that readers do not see.
 
@@ -74,6 +78,9 @@ def vacuum(
     forget_missing : bool
         Remove missing files from the records of the dataset. Otherwise, reading a dataset with
         missing files is an error.
+    keep_unread : bool
+        Whether replaced files stay that a stream of Spark has not read, for up to a week after the
+        stream was stopped. If they are removed, such a stream ends with an error.
 
     Returns
     -------
@@ -98,14 +105,14 @@ def vacuum(
     storage = open_directory(base, filesystem)
     if not storage.exists():
         raise FileNotFoundError(2, "No such file or directory", storage.name)
-    report = vacuum_storage(storage, seconds)
+    report = vacuum_storage(storage, seconds, keep_unread=keep_unread)
     if not forget_missing:
         return report
     forgotten = WriteJob.start(storage).forget_missing()
     return replace(report, forgotten=tuple(storage.full_path(path) for path in forgotten))
 
 
-def vacuum_storage(storage: Directory, seconds: float) -> VacuumReport:
+def vacuum_storage(storage: Directory, seconds: float, *, keep_unread: bool = True) -> VacuumReport:
     """Remove files of at least this age, in seconds, that readers do not see."""
     if not storage.list_files(RECORDS_DIRECTORY):
         storage.remove_empty(STAGING_DIRECTORY)
@@ -122,7 +129,7 @@ def vacuum_storage(storage: Directory, seconds: float) -> VacuumReport:
         if storage.moves:
             for job in {*log.listing.sequences, *log.listing.aborted}:
                 storage.remove_tree(f"{STAGING_DIRECTORY}/{job}")
-        upkeep = tidy_records(storage, claim, entries, older_than=seconds)
+        upkeep = tidy_records(storage, claim, entries, older_than=seconds, keep_unread=keep_unread)
         _remove_temporaries(storage, entries, claim.moment, seconds)
     storage.remove_empty(STAGING_DIRECTORY)
     storage.remove_empty(RECORDS_DIRECTORY)
@@ -134,6 +141,7 @@ def vacuum_storage(storage: Directory, seconds: float) -> VacuumReport:
         tuple(sorted(dead)),
         tuple(storage.full_path(path) for path in gone),
         sum(entry.size for entry in removed) + upkeep.num_bytes,
+        files_unread=upkeep.num_held,
     )
 
 

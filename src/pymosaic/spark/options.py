@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pymosaic.datasets.followers import KEEP_UNREAD_SECONDS
 from pymosaic.datasets.options import DatasetOptions
 from pymosaic.errors import InvalidOptionError
 from pymosaic.file.options import WriterOptions
@@ -106,7 +108,16 @@ def _starting_version(text: str) -> str:
     return text.lower()
 
 
+def _duration(text: str) -> float:
+    match = re.fullmatch(r"\s*([0-9.]{1,12})\s*(second|minute|hour|day|week)s?\s*", text.lower())
+    if match is None:
+        raise ValueError(text)
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
 _POSITIVE = TextForm("a number that is at least 1", "N", _positive)
+_DURATION = TextForm("a duration, such as 12 hours or 30 days", "DURATION", _duration)
 _STARTING_VERSION = TextForm("latest", "NAME", _starting_version)
 _MAX_RECORDS = TextForm("a number of rows", "N", _max_records)
 _PATHS = TextForm("a JSON list of paths", "JSON", lambda text: tuple(map(str, json.loads(text))))
@@ -142,6 +153,7 @@ _READ: dict[str, tuple[str, TextForm]] = {
     "startingVersion": ("starting_version", _STARTING_VERSION),
     "ignoreChanges": ("ignore_changes", BOOLEAN),
     "skipChangeCommits": ("skip_change_commits", BOOLEAN),
+    "keepUnreadFiles": ("keep_unread_files", _DURATION),
     "table": ("table_format", _TABLE_FORMAT),
     "snapshot": ("snapshot", _NUMBER),
     "tag": ("tag", TEXT),
@@ -250,6 +262,8 @@ class SourceOptions:
         A stream reads what commits that removed rows have added.
     skip_change_commits : bool
         A stream skips commits that removed rows.
+    keep_unread_files : float
+        How many seconds replaced files that a stream has not read stay after it was stopped.
     state : str, optional
         The name of the files to read, see :mod:`pymosaic.spark.states`.
     partition_by : tuple of str, optional
@@ -312,6 +326,7 @@ class SourceOptions:
     starting_version: str | None = None
     ignore_changes: bool = False
     skip_change_commits: bool = False
+    keep_unread_files: float = KEEP_UNREAD_SECONDS
     state: str | None = None
     partition_by: tuple[str, ...] | None = None
     partition_overwrite_mode: str = "static"

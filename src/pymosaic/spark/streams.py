@@ -8,18 +8,23 @@ Spark's own logs, in the checkpoint of the query, before Spark hears of it::
 Each of these files tells how a position follows from the one before: what was found, and how many
 of the files that wait make up the batch. Now and then one tells everything, so that those before it
 are no longer needed. A batch that runs again reads the same files, whatever happened meanwhile.
+
+The dataset keeps the files that a stream has not read (:mod:`pymosaic.datasets.followers`), by an
+id that is in ``follower.json`` beside the positions.
 """
 
 from __future__ import annotations
 
 import re
 import threading
+import uuid
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from pymosaic.datasets.discovery import DataFile
+from pymosaic.datasets.followers import Follower, newest_time
 from pymosaic.datasets.following import FileVersion, Seen, look, look_first
 from pymosaic.datasets.partitioning import split_partition
 from pymosaic.datasets.path_patterns import find_wildcard
@@ -38,6 +43,10 @@ _NAME = re.compile(r"position-([0-9]{1,18})\.json")
 # Every how many positions one tells everything, and how many of those are kept.
 _WHOLE_EVERY = 16
 _MAX_STREAMS = 64
+_IDENTITY = "follower.json"
+_IDENTIFIER = re.compile(r"[0-9a-f]{32}")
+
+_Look: TypeAlias = "tuple[Seen, tuple[FileVersion, ...], float]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,8 @@ class _State:
     seen: Seen | None = None
     waiting: tuple[FileVersion, ...] = ()
     batch: tuple[FileVersion, ...] = ()
+    since: float = 0.0
+    """Of files that were replaced before this time, none is needed after this position."""
 
 
 class DatasetStream:
@@ -77,12 +88,14 @@ class DatasetStream:
         self._positions = open_directory(place, place_filesystem)
         self._lock = threading.Lock()
         self._last: _State | None = None
-        self._end: tuple[Seen, tuple[FileVersion, ...]] | None = None
+        self._end: _Look | None = None
+        self._follower: Follower | None = None
 
     def fix_end(self) -> None:
         """Look now, and never again: positions follow until all that is there was read."""
         with self._lock:
             state = self._state_at(max(self._numbers(), default=0))
+            self._hold(None)
             self._end = self._look(state.seen)
 
     def next_position(self, start: int, *, everything: bool) -> int:
@@ -98,15 +111,18 @@ class DatasetStream:
             if start + 1 in self._numbers():
                 return start + 1  # it was planned, and Spark died before it heard of it
             state = self._state_at(start)
+            self._hold(state.since)
             if self._end is None:
-                seen, found = self._look(state.seen)
+                seen, found, moment = self._look(state.seen)
             else:
-                (seen, found), self._end = self._end, (self._end[0], ())
+                seen, found, moment = self._end
+                self._end = seen, (), moment
             waiting = state.waiting + found
             count = len(waiting) if everything else self._count(waiting)
             if not count and state.seen is not None and _is_nothing_new(state.seen, seen):
                 return start
-            following = _State(start + 1, seen, waiting[count:], waiting[:count])
+            since = state.since if waiting[count:] else moment
+            following = _State(start + 1, seen, waiting[count:], waiting[:count], since)
             content = _document(state, following, found)
             self._positions.make_directory("")
             self._positions.write(_name(start + 1), emit_document(content))
@@ -137,9 +153,34 @@ class DatasetStream:
                 names = [_name(n) for n in self._numbers() if n < first]
                 self._positions.delete_many(names)
 
-    def _look(self, seen: Seen | None) -> tuple[Seen, tuple[FileVersion, ...]]:
-        options = self._options
+    def _hold(self, since: float | None) -> None:
+        """Tell the dataset which files are needed; None if all that were needed before are."""
+        if self._follower is None:
+            self._follower = Follower(
+                self._storage, self._identifier(), self._options.keep_unread_files
+            )
+        self._follower.hold(since)
+
+    def _identifier(self) -> str:
+        """What the dataset knows this stream by; made once, and kept in the checkpoint."""
+        try:
+            parsed = parse_document(self._positions.read(_IDENTITY), _IDENTITY)
+            identifier = parsed.get("id")
+        except (OSError, CorruptFileError):
+            identifier = None
+        if not isinstance(identifier, str) or not _IDENTIFIER.fullmatch(identifier):
+            identifier = uuid.uuid4().hex
+            self._positions.make_directory("")
+            self._positions.write(_IDENTITY, emit_document({"version": 2, "id": identifier}))
+        return identifier
+
+    def _look(self, seen: Seen | None) -> _Look:
+        """What is seen now, the files that are new, and a time before which none was replaced."""
         snapshot = self._snapshot()
+        return *self._found(snapshot, seen), newest_time(snapshot.log.listing.entries.values())
+
+    def _found(self, snapshot: Snapshot, seen: Seen | None) -> tuple[Seen, tuple[FileVersion, ...]]:
+        options = self._options
         since = None
         if options.starting_timestamp is not None:
             text = options.starting_timestamp
@@ -161,7 +202,8 @@ class DatasetStream:
                 f"{self._storage.name}: {error}; a stream reads what is appended: set the option "
                 "skipChangeCommits or ignoreChanges for commits that replace rows, "
                 "ignoreMissingFiles to go on without rows that are gone, or start with a new "
-                "checkpoint"
+                "checkpoint. Files that a stream has not read stay for as long as its option "
+                "keepUnreadFiles says, by default a week after it was stopped"
             ) from error
 
     def _snapshot(self) -> Snapshot:
@@ -190,8 +232,9 @@ class DatasetStream:
                 return None
             raise DatasetError(
                 f"{self._storage.full_path(file.path)} was replaced, and deleted before this "
-                "stream read it: keep replaced files for longer (keep_replaced), or set the option "
-                f"ignoreMissingFiles to go on without its rows ({error})"
+                "stream read it; a stream that is stopped for long needs the option "
+                "keepUnreadFiles, and vacuum must not be told to remove unread files. Set the "
+                f"option ignoreMissingFiles to go on without its rows ({error})"
             ) from error
 
     def _count(self, waiting: tuple[FileVersion, ...]) -> int:
@@ -259,6 +302,7 @@ def _document(before: _State, after: _State, found: Iterable[FileVersion]) -> di
         "gone_others": [file.document() for file in seen.others - after.seen.others],
         "num_forgotten": after.seen.num_forgotten,
         "num_deleted": after.seen.num_deleted,
+        "since": after.since,
     }
 
 
@@ -269,7 +313,7 @@ def _parse(content: bytes, before: _State, number: int, path: str) -> _State:
         others, gone = (frozenset(_parse_files(parsed[x])) for x in ("others", "gone_others"))
         jobs, forgotten = (frozenset(map(str, parsed[x])) for x in ("jobs", "forgotten_jobs"))
         taken, counts = int(parsed["taken"]), (parsed["num_forgotten"], parsed["num_deleted"])
-        is_whole = bool(parsed["whole"])
+        is_whole, since = bool(parsed["whole"]), float(parsed.get("since", 0.0))
         if parsed["number"] != number or taken < 0 or not all(x >= 0 for x in counts):
             raise ValueError("numbers do not fit")
     except (KeyError, TypeError, ValueError) as error:
@@ -279,7 +323,7 @@ def _parse(content: bytes, before: _State, number: int, path: str) -> _State:
     seen = Seen() if is_whole or before.seen is None else before.seen
     waiting = found if is_whole else before.waiting + found
     after = Seen((seen.jobs | jobs) - forgotten, (seen.others | others) - gone, *counts)
-    return _State(number, after, waiting[taken:], waiting[:taken])
+    return _State(number, after, waiting[taken:], waiting[:taken], since)
 
 
 def _parse_files(items: Any) -> tuple[FileVersion, ...]:

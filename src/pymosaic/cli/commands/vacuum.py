@@ -37,6 +37,13 @@ def command(
             "--forget-missing", help="Take files that are missing out of the dataset's records."
         ),
     ] = False,
+    keep_unread: Annotated[
+        bool,
+        typer.Option(
+            "--keep-unread/--no-keep-unread",
+            help="Keep replaced files that a Spark stream has not read.",
+        ),
+    ] = True,
 ) -> None:
     """Delete files of a dataset that readers no longer see.
 
@@ -46,17 +53,25 @@ def command(
     from pymosaic.datasets.vacuum import vacuum
     from pymosaic.sizes import format_size
 
-    report = vacuum(base, older_than=older_than * 3600, forget_missing=forget_missing)
+    report = vacuum(
+        base,
+        older_than=older_than * 3600,
+        forget_missing=forget_missing,
+        keep_unread=keep_unread,
+    )
     text = f"{base}: deleted {count(len(report.files), 'file')} ({format_size(report.num_bytes)})"
     if report.jobs:
         text += f", of {count(len(report.jobs), 'job')} that did not finish"
     if report.forgotten:
         text += f"; forgot {count(len(report.forgotten), 'missing file')}"
+    if report.files_unread:
+        text += f"; kept {count(report.files_unread, 'file')} that a stream has not read"
     facts = {
         "dataset": base,
         "files_deleted": len(report.files),
         "bytes_deleted": report.num_bytes,
         "jobs_ended": len(report.jobs),
         "files_forgotten": list(report.forgotten),
+        "files_unread": report.files_unread,
     }
     output.answer(text, facts)
