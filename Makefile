@@ -156,8 +156,8 @@ kill: $(installed) ## Kill and interrupt writers at random moments (KILL_ARGS="-
 	$(bin)/python -m tests.faults.interrupts --strict
 
 .PHONY: stream-kills
-stream-kills: $(installed) ## Kill drivers and workers of two streams at random moments (STREAM_ARGS="--kills 20")
-	$(bin)/python -m tests.spark.stream_kills $(STREAM_ARGS)
+stream-kills: $(installed) ## Kill drivers, executors and workers of two streams at random moments (STREAM_ARGS="--kills 20")
+	$(bin)/python -m tests.spark.stream_kills --cluster $(STREAM_ARGS)
 
 .PHONY: stress
 stress: $(installed) ## Read, append, compact, overwrite and vacuum one dataset at once (STRESS_ARGS="--minutes 1")

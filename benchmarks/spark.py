@@ -22,6 +22,7 @@ from benchmarks.data import DEFAULT_LEVEL, reference_strings
 from benchmarks.environment import machine, versions
 from benchmarks.report import Rows, format_value, markdown_table, plain_table, replace_block
 from benchmarks.spark_child import FORMATS
+from benchmarks.spark_files import file_rows
 from benchmarks.spark_pivot import pivot_rows
 
 __all__ = ["GOALS", "main", "make_data"]
@@ -58,6 +59,20 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         default=600,
         help="time limit per pivot in seconds; 0 to skip pivots",
+    )
+    parser.add_argument(
+        "--cases",
+        nargs="+",
+        choices=("tables", "pivots", "files"),
+        default=("tables", "pivots"),
+        help="what to measure",
+    )
+    parser.add_argument(
+        "--counts",
+        nargs="+",
+        type=int,
+        default=(1_000, 10_000, 100_000),
+        help="numbers of files of the case `files`",
     )
     parser.add_argument("--directory", type=Path, help="temporary directory for the measured files")
     parser.add_argument("--output", type=Path, help="write the results to this file as JSON")
@@ -157,10 +172,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tables = []
     with tempfile.TemporaryDirectory(dir=options.directory) as name:
         directory = Path(name)
-        make_data(directory, options.columns, options.rows, options.files)
-        found = _measure(directory, options.sessions, options.rounds)
-        tables.append(_rows(found))
-        if options.pivot_limit:
+        found: _Found = {}
+        if "tables" in options.cases:
+            make_data(directory, options.columns, options.rows, options.files)
+            found = _measure(directory, options.sessions, options.rounds)
+            tables.append(_rows(found))
+        if "files" in options.cases:
+            print("many files …", file=sys.stderr, flush=True)
+            tables.append(file_rows(directory, options.counts))
+        if "pivots" in options.cases and options.pivot_limit:
             # As many long rows each; the wider one is more than Spark's own pivot can do.
             cells = options.columns * options.rows * 2
             shapes = [(width, cells // width) for width in (options.columns, 5 * options.columns)]
@@ -180,7 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return "\n\n".join([*lines, *map(table, tables)])
 
     print(text(plain_table))
-    if options.docs:
+    if options.docs and "tables" in options.cases:
         replace_block(_ROOT / "docs" / "benchmarks.md", "spark", text(markdown_table))
     if options.output is not None:
         options.output.write_text(

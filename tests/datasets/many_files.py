@@ -12,38 +12,43 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
 
 import pymosaic
-from pymosaic.datasets.commit import StagedFile, WriteJob
+from pymosaic.datasets.commit import WriteJob
 from tests.figures import peak_memory
 
 # File systems limit how many names a file has; ext4 allows 65,000.
 _LINKS = 30_000
+PARTITIONS = 100
 
 
-def make_dataset(base: Path, num_files: int, partitions: int = 100) -> int:
-    """Write the dataset; returns the number of its rows."""
-    job = WriteJob.start(base)
-    staged: list[StagedFile] = []
-    rows = 0
-    original = Path()
-    for number in range(num_files):
-        file = job.file(f"k={number % partitions}", 0, number)
-        path = Path(file.write_path)
+def link_files(paths: Sequence[Path], write: Callable[[Path, pa.Table], None]) -> None:
+    """Make files of two rows each: some are written, the others are links to these."""
+    for number, path in enumerate(paths):
         if number % _LINKS == 0:
             table = pa.table({"n": [number, number + 1], "text": ["a", "b"], "x": [0.5, 1.5]})
-            pymosaic.write_table(table, path, statistics=True)
+            write(path, table)
             original = path
         else:
             os.link(original, path)
-        staged.append(file)
-        rows += 2
+
+
+def make_dataset(base: Path, num_files: int, partitions: int = PARTITIONS) -> int:
+    """Write the dataset; returns the number of its rows."""
+    job = WriteJob.start(base)
+    staged = [job.file(f"k={number % partitions}", 0, number) for number in range(num_files)]
+
+    def write(path: Path, table: pa.Table) -> None:
+        pymosaic.write_table(table, path, statistics=True)
+
+    link_files([Path(file.write_path) for file in staged], write)
     job.commit(staged)
-    return rows
+    return 2 * num_files
 
 
 def put_all(base: Path, bucket: str) -> None:

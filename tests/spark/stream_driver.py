@@ -1,6 +1,7 @@
 """A pipeline of two streams, until it is killed: files to a dataset, and that to another.
 
-``python -m tests.spark.stream_driver DIRECTORY`` says that it is ready once both run.
+``python -m tests.spark.stream_driver DIRECTORY`` says that it is ready once both run. With
+``cluster`` as a second argument, its executors are two JVMs of their own.
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pymosaic.spark import enable
 
 
-def _session() -> SparkSession:
+def _session(master: str) -> SparkSession:
     return (
-        SparkSession.builder.master("local[2,8]")  # a task whose worker is killed runs again
+        SparkSession.builder.master(master)
+        .config("spark.task.maxFailures", "100")  # a task whose worker is killed runs again
+        .config("spark.deploy.maxExecutorRetries", "-1")
+        .config("spark.executor.memory", "512m")
         .config("spark.driver.memory", "1g")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
@@ -46,7 +50,8 @@ def _end_with(parent: int) -> None:
 def main() -> None:
     base = Path(sys.argv[1])
     threading.Thread(target=_end_with, args=[os.getppid()], daemon=True).start()
-    spark = _session()
+    is_cluster = sys.argv[2:] == ["cluster"]
+    spark = _session("local-cluster[2,1,512]" if is_cluster else "local[2,8]")
     spark.sparkContext.setLogLevel("OFF")
     enable(spark)
     source = spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 8)

@@ -280,7 +280,7 @@ def test_a_query_begins_now_or_at_a_moment(spark, base, tmp_path):
     assert run(latest, tmp_path / "latest")[0] == [[]], "an empty batch remembers the start"
     add(base, 6)
     source = spark.readStream.format("mosaic")
-    recent = source.option("startingTimestamp", "2001-09-09 02:00:00").load(str(base))
+    recent = source.option("startingTimestamp", "2001-09-09 10:46:41").load(str(base))
     assert run(recent, tmp_path / "recent")[0] == [[6]]
     source = spark.readStream.format("mosaic")
     early = source.option("startingTimestamp", "2001-09-09T01:46:40Z").load(str(base))

@@ -151,6 +151,7 @@ class Dataset(ArrowDataset):
                 skip_missing=self._skip_missing,
                 packs=found.packs,
                 keeps_metadata=self._originals is not None,
+                read_ends=found.read_ends,
             )
         else:
             heads = opened_before._files.heads
@@ -160,6 +161,7 @@ class Dataset(ArrowDataset):
                 skip_missing=self._skip_missing,
                 packs=found.packs,
                 keeps_metadata=self._originals is not None,
+                read_ends=found.read_ends,
             )
 
     def _opened(

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -18,6 +18,7 @@ from pymosaic.datasets.partitioning import Partition, split_partition
 from pymosaic.datasets.path_patterns import PathPattern, find_wildcard
 from pymosaic.datasets.records import RECORDS_DIRECTORY, is_hidden, list_records
 from pymosaic.datasets.snapshot import visible_files
+from pymosaic.datasets.stored_heads import StoredHead
 from pymosaic.errors import InvalidOptionError
 from pymosaic.io import Directory, Location, open_directory, resolve_location, status_of
 
@@ -25,6 +26,7 @@ __all__ = ["DataFile", "DatasetSource", "Discovery", "Packs", "discover"]
 
 # Directories with packs of stored heads, and the names and sizes of these.
 Packs: TypeAlias = "tuple[tuple[str, tuple[tuple[str, int], ...]], ...]"
+EndReader: TypeAlias = "Callable[[list[DataFile]], Mapping[str, StoredHead]]"
 _PackList: TypeAlias = "list[tuple[str, tuple[tuple[str, int], ...]]]"
 DatasetSource: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -56,13 +58,17 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """The files found, their file system and base, missing files, and packs of stored heads."""
+    """The files found, their file system and base, missing files, and packs of stored heads.
+
+    ``read_ends`` reads the ends of files elsewhere; it may leave files out.
+    """
 
     files: tuple[DataFile, ...]
     filesystem: Any
     base: str
     missing: tuple[str, ...] = ()
     packs: Packs = ()
+    read_ends: EndReader | None = None
 
 
 def discover(

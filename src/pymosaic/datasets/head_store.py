@@ -10,7 +10,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any, cast
 
-from pymosaic.datasets.discovery import DataFile, Packs
+from pymosaic.datasets.discovery import DataFile, EndReader, Packs
 from pymosaic.datasets.records import job_of
 from pymosaic.datasets.stored_heads import StoredHead, load_packs
 from pymosaic.errors import (
@@ -86,6 +86,8 @@ class HeadStore:
         Directories with packs of stored heads, which are read when a head is needed.
     keeps_metadata : bool
         Whether heads keep what files tell of their Arrow schemas.
+    read_ends : callable, optional
+        Reads the ends of files that no pack has, elsewhere; it may leave files out.
     """
 
     def __init__(
@@ -96,9 +98,11 @@ class HeadStore:
         skip_missing: bool = False,
         packs: Packs = (),
         keeps_metadata: bool = False,
+        read_ends: EndReader | None = None,
     ) -> None:
         self._filesystem = filesystem
         self._packs = packs
+        self._read_ends = read_ends
         self._keeps_metadata = keeps_metadata
         self._metadata: set[KeptMetadata] = set()
         self._stored: dict[str, StoredHead] | None = None
@@ -111,6 +115,7 @@ class HeadStore:
 
     def __getstate__(self) -> dict[str, Any]:
         empty: dict[str, Any] = {"_kept": {}, "_stored": None, "_bytes": 0}
+        empty["_read_ends"] = None
         return {**self.__dict__, **empty, "_catalogs": set(), "_metadata": set()}
 
     def get(self, path: str) -> FileHead | None:
@@ -129,10 +134,17 @@ class HeadStore:
         skip_missing: bool = False,
         packs: Packs = (),
         keeps_metadata: bool = False,
+        read_ends: EndReader | None = None,
     ) -> HeadStore:
         """A cache for a new listing, with the heads of files that have not changed."""
         store = HeadStore(
-            filesystem, self._limits, self._max_bytes, skip_missing, packs, keeps_metadata
+            filesystem,
+            self._limits,
+            self._max_bytes,
+            skip_missing,
+            packs,
+            keeps_metadata,
+            read_ends,
         )
         if keeps_metadata and not self._keeps_metadata:
             return store
@@ -163,10 +175,13 @@ class HeadStore:
             Local files, for which this costs nothing, are always checked; elsewhere files of jobs,
             whose names are never used again, never are.
         """
-        if self._stored is None and self._packs:
+        if self._stored is None and (self._packs or self._read_ends is not None):
             files = list(files)
-            if any(file.path not in self._kept for file in files):
+            if missing := [file for file in files if file.path not in self._kept]:
                 self._stored = self._load_packs()
+                if self._read_ends is not None:
+                    missing = [file for file in missing if file.path not in self._stored]
+                    self._stored.update(self._read_ends(missing))
         check = check or self._filesystem is None
         workers = num_threads() if self._filesystem is None else _REMOTE_OPENERS
         load = partial(self._load_or_tell, check)

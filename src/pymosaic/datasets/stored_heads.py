@@ -50,6 +50,7 @@ __all__ = [
     "pack_name",
     "pack_names",
     "parse_pack",
+    "read_end",
     "read_ends",
 ]
 
@@ -252,29 +253,45 @@ def read_ends(
 
     Files that cannot be read, and those with large indexes, are left out.
     """
-    limits = Limits()
 
     def read(file: tuple[str, float | None]) -> StoredHead | None:
         path, modified = file
-        full = storage.full_path(path)
-        with suppress(OSError, MosaicError):
-            if modified is None:
-                modified = _modified(full, storage.filesystem)
-            source = open_source(full, storage.filesystem)
-            try:
-                end, footer = _end_of(source, limits)
-                size = source.size
-            finally:
-                source.close()
-            schema, index = footer.schema_offset - size, footer.index_offset - size
-            stored = StoredHead(
-                path, size, modified or 0.0, end[:schema], end[schema:index], end[index:]
-            )
-            if modified is not None and stored.num_bytes <= _MAX_END_BYTES:
-                return stored
-        return None
+        return read_end(path, storage.full_path(path), storage.filesystem, modified)
 
     return (head for head in storage.each(read, files) if head is not None)
+
+
+def read_end(
+    path: str, full_path: str, filesystem: object, modified: float | None = None
+) -> StoredHead | None:
+    """Read the end of a file; None if it cannot be read, or has a large index.
+
+    Parameters
+    ----------
+    path : str
+        What to call it.
+    full_path : str
+        Where it is.
+    filesystem : object
+    modified : float, optional
+        When it was changed; asked for if not given.
+    """
+    with suppress(OSError, MosaicError):
+        if modified is None:
+            modified = _modified(full_path, filesystem)
+        source = open_source(full_path, filesystem)
+        try:
+            end, footer = _end_of(source, Limits())
+            size = source.size
+        finally:
+            source.close()
+        schema, index = footer.schema_offset - size, footer.index_offset - size
+        stored = StoredHead(
+            path, size, modified or 0.0, end[:schema], end[schema:index], end[index:]
+        )
+        if modified is not None and stored.num_bytes <= _MAX_END_BYTES:
+            return stored
+    return None
 
 
 def _end_of(source: Source, limits: Limits) -> tuple[bytes, Footer]:

@@ -136,6 +136,7 @@ _READ: dict[str, tuple[str, TextForm]] = {
     "partitioning": ("partitioning", _PARTITIONING),
     "maxPartitionBytes": ("max_partition_bytes", SIZE),
     "maxBatchBytes": ("max_batch_bytes", SIZE),
+    "maxFilesOpenedByDriver": ("max_files_opened_by_driver", _BATCH),
     "ignoreCorruptFiles": ("ignore_corrupt_files", BOOLEAN),
     "ignoreMissingFiles": ("ignore_missing_files", BOOLEAN),
     "mergeSchema": ("merge_schema", BOOLEAN),
@@ -220,6 +221,8 @@ class SourceOptions:
         ``"hive"``, or None to ignore ``key=value`` directories.
     max_partition_bytes, max_batch_bytes : int
         Maximum size for one task and one batch.
+    max_files_opened_by_driver : int
+        If there are more files that no pack has the ends of, tasks read these.
     ignore_corrupt_files : bool
         Skip files that cannot be read.
     ignore_missing_files : bool
@@ -303,6 +306,7 @@ class SourceOptions:
     partitioning: str | None = "hive"
     max_partition_bytes: int = 128 * _MIB
     max_batch_bytes: int = 32 * _MIB
+    max_files_opened_by_driver: int = 5000
     ignore_corrupt_files: bool = False
     ignore_missing_files: bool = False
     merge_schema: bool = True

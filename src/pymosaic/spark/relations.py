@@ -15,6 +15,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from pymosaic.datasets.partitioning import Partition
 from pymosaic.datasets.plan import Piece, ScanPlan
 from pymosaic.errors import DatasetError, UnsupportedFeatureError
 from pymosaic.file.reader import MosaicFile, Types
+from pymosaic.spark.ends import read_ends_in_tasks
 from pymosaic.spark.file_metadata import file_uri
 from pymosaic.spark.listing import FileListing, list_files
 from pymosaic.spark.options import SourceOptions
@@ -152,7 +154,13 @@ class Relation:
             on_error="skip" if options.ignore_corrupt_files else "raise",
             opened_before=before,
             defer_conflicts=True,
-            found=replace(self.listing.discovery(filesystem), files=files),
+            found=replace(
+                self.listing.discovery(filesystem),
+                files=files,
+                read_ends=partial(
+                    read_ends_in_tasks, filesystem, options.max_files_opened_by_driver
+                ),
+            ),
             partition_schema=partition_schema,
             skip_missing=options.ignore_missing_files,
             trust_statistics=options.trust_statistics,

@@ -276,3 +276,56 @@ def test_keys_are_equal_where_sparks_are(spark, base):
     collated = long.withColumn("Feature", f.expr("Feature COLLATE UTF8_LCASE"))
     with pytest.raises(pymosaic.UnsupportedFeatureError, match="do not keep collations"):
         pivot(spark, collated, base, entity="key", feature="feature", mode="overwrite")
+
+
+def test_an_incremental_pivot_reads_and_adds_the_new_days_only(spark, base, tmp_path):
+    long = tmp_path / "long"
+
+    def add(day: int, *features: str) -> None:
+        rows = [(datetime.date(2024, 5, day), who, x, float(day)) for x in features for who in "ab"]
+        frame = spark.createDataFrame(rows, "day date, who string, feature string, value double")
+        frame.write.mode("append").partitionBy("day").parquet(str(long))
+
+    def run() -> PivotReport:
+        return pivot(
+            spark,
+            long,
+            base,
+            entity=["day", "who"],
+            feature="feature",
+            partition_by="day",
+            incremental="day",
+            format="parquet",
+        )
+
+    add(1, "x", "y")
+    assert run().rows == 2
+    before = sorted(path.name for path in base.rglob("*.mosaic"))
+    add(2, "y", "z")
+    for path in (long / "day=2024-05-01").glob("*.parquet"):
+        path.write_bytes(b"must not be read")
+    report = run()
+    assert (report.rows, report.rows_in) == (2, 4)
+    assert set(before) < {path.name for path in base.rglob("*.mosaic")}
+    again = run()
+    assert (again.rows, again.files) == (0, 0)
+    found = pymosaic.dataset(str(base)).scan().to_table().sort_by("day")
+    assert found["x"].to_pylist() == [1.0, 1.0, None, None]
+    assert found["z"].to_pylist() == [None, None, 2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"incremental": "seen"}, "must be one of entity and of partition_by"),
+        ({"incremental": "entity"}, "must be one of entity and of partition_by"),
+        ({"incremental": "value", "entity": ["entity", "value"], "values": "seen"}, "must be text"),
+    ],
+)
+def test_what_cannot_be_incremental_is_refused(spark, base, changes, message):
+    options = OPTIONS | changes
+    if message == "must be text":
+        options["partition_by"] = "value"
+    with pytest.raises(pymosaic.InvalidOptionError, match=message):
+        pivot(spark, spark.createDataFrame(ROWS, LONG), base, **options)
+    assert not base.exists()

@@ -36,6 +36,7 @@ from pymosaic.spark.jobs.frames import (
     names_of,
     resolve_columns,
 )
+from pymosaic.spark.jobs.new_partitions import known_values, without_values
 from pymosaic.spark.jobs.report import JobReport, Stopwatch
 from pymosaic.spark.jobs.tasks import Watch
 from pymosaic.spark.jobs.writing import open_writer, write_by_tasks
@@ -88,6 +89,7 @@ def pivot(
     mode: str = "error",
     partition_by: str | Sequence[str] | None = None,
     partitions: int | None = None,
+    incremental: str | None = None,
     format: str | None = None,
     read_options: Mapping[str, object] | None = None,
     progress: Progress | None = None,
@@ -137,6 +139,10 @@ def pivot(
     partitions : int, optional
         Number of tasks to spread the entities over; by default one per 4 million long rows, and as
         many as can run at once if there is enough work for them.
+    incremental : str, optional
+        A column of ``entity`` and ``partition_by``, such as a day: only rows with values that the
+        target has no partition for are read, and their wide rows are appended. Rows that arrive
+        late, for a value that is there, are not looked at.
     format, read_options
         How to read a path, see :func:`pymosaic.spark.jobs.convert`.
     progress : callable, optional
@@ -169,11 +175,36 @@ def pivot(
     stopwatch = Stopwatch()
     enable(spark)
     frame = load(spark, source, format, read_options)
+    if incremental is not None:
+        if mode not in ("error", "append"):
+            raise InvalidOptionError(f"incremental appends: mode={mode!r} does not go with it")
+        mode = "append"
     check_apart([frame], target, "mosaic", mode)
     names = _Names.check(frame, entity, feature, values, order_by, duplicates)
+    known: frozenset[str | None] = frozenset()
+    if incremental is not None:
+        (key,) = resolve_columns(frame, "incremental", (incremental,))
+        if key not in names.entity or key not in names_of("partition_by", partition_by):
+            raise InvalidOptionError(
+                f"incremental: {key!r} must be one of entity and of partition_by"
+            )
+        known = known_values(target, _storage_of(options), key)
+        frame = without_values(frame, key, known)
     watch = Watch(spark, progress)
     long = names.select(frame)
     found = watch.run(lambda: _find_features(long, len(names.values)))
+    if known and not found.num_rows:
+        return PivotReport(
+            job="pivot",
+            rows=0,
+            columns=0,
+            files=0,
+            bytes_in=0,
+            bytes_out=0,
+            seconds=stopwatch.seconds,
+            rows_in=0,
+            features=0,
+        )
     if partitions is None:
         partitions = default_partitions(spark, found.num_rows)
     check_int("partitions", partitions, 1, 1 << 20)
@@ -203,6 +234,15 @@ def pivot(
         rows_in=found.num_rows,
         features=len(found.counts),
     )
+
+
+def _storage_of(options: Mapping[str, object]) -> dict[str, str]:
+    prefix = "storage."
+    return {
+        key.removeprefix(prefix): str(value)
+        for key, value in options.items()
+        if key.startswith(prefix)
+    }
 
 
 def default_partitions(spark: SparkSession, num_rows: int) -> int:

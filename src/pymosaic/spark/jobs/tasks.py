@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from pymosaic.errors import InvalidDataError
+from pymosaic.errors import InvalidDataError, MosaicError
 from pymosaic.spark.session import own_python
 
 if TYPE_CHECKING:
@@ -129,9 +129,16 @@ def collect(
     InvalidDataError
         If the function raises it; other failures are left to Spark, which retries.
     """
+    width = len(frame.columns)
+
+    def whole(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if batch.num_columns != width:
+                raise MosaicError(f"a task got {batch.num_columns} columns instead of {width}")
+            yield batch
 
     def send(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        messages = iter(function(batches))
+        messages = iter(function(whole(batches)))
         while True:
             try:
                 message: object = next(messages)
@@ -144,12 +151,29 @@ def collect(
                 return
 
     with own_python(frame.sparkSession):
-        sent = _plainly_named(frame).mapInArrow(send, "message binary")
+        sent = _mapped(frame, send)
     messages = [pickle.loads(row[0]) for row in watch.run(sent.collect)]
     for message in messages:
         if isinstance(message, _Refusal):
             raise InvalidDataError(message.text)
     return messages
+
+
+def _mapped(
+    frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+) -> DataFrame:
+    """``frame.mapInArrow`` for messages, in time that is linear in the columns.
+
+    PySpark looks up each column in the plan, although tasks get all columns whatever was looked up.
+    """
+    if not hasattr(frame, "_jdf"):
+        return _plainly_named(frame).mapInArrow(function, "message binary")
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
+
+    class Nameless(ClassicFrame):
+        columns = property(lambda _: [])  # type: ignore[assignment]
+
+    return Nameless(frame._jdf, frame.sparkSession).mapInArrow(function, "message binary")
 
 
 def _plainly_named(frame: DataFrame) -> DataFrame:

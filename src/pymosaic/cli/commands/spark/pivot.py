@@ -59,6 +59,13 @@ def command(
         str | None,
         typer.Option(metavar="NAMES", help="Columns that define the order for first and last."),
     ] = None,
+    incremental: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Append only rows of values of this partition column that the target lacks.",
+        ),
+    ] = None,
 ) -> None:
     """Pivot long rows to wide ones: one row per entity, one column per feature."""
 
@@ -75,6 +82,7 @@ def command(
             column_names=column_names,
             duplicates=split_pairs(duplicates.split(",")) if "=" in duplicates else duplicates,
             order_by=split_names(order_by),
+            incremental=incremental,
             progress=progress,
             **job.writing,
         )

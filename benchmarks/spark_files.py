@@ -1,0 +1,110 @@
+"""Benchmark of datasets of very many small files: `load()` and a query of one column."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from tests.datasets.many_files import PARTITIONS, link_files, make_dataset
+from tests.figures import peak_memory
+
+from benchmarks.measure import stopwatch
+from benchmarks.report import Rows, format_value
+
+__all__ = ["file_rows"]
+
+_ROOT = Path(__file__).parent.parent
+# Files are a tenth as many in each step; a step may take this many times as long.
+_SLACK = 1.2
+
+
+def file_rows(directory: Path, counts: Sequence[int]) -> Rows:
+    """Measure both formats for each number of files; the rows of a table about it."""
+    rows = [["files", "Mosaic", "Parquet", "ratio", "growth", "", "driver's Python"]]
+    before: tuple[int, float] | None = None
+    for count in counts:
+        make_dataset(directory / f"mosaic-{count}", count)
+        _make_parquet(directory / f"parquet-{count}", count)
+        found = {
+            name: _in_session(name, directory / f"{name}-{count}") for name in ("mosaic", "parquet")
+        }
+        ours, theirs = found["mosaic"]["seconds"], found["parquet"]["seconds"]
+        growth = verdict = ""
+        if before is not None:
+            share = (ours / before[1]) / (count / before[0])
+            growth = f"{share:.2f} of linear"
+            verdict = "met" if share <= _SLACK else "missed"
+        before = count, ours
+        rows.append(
+            [
+                f"{count:,}",
+                format_value(ours, "seconds"),
+                format_value(theirs, "seconds"),
+                f"{theirs / ours:.1f}x",
+                growth,
+                verdict,
+                format_value(found["mosaic"]["memory"], "bytes"),
+            ]
+        )
+    return rows
+
+
+def _make_parquet(base: Path, count: int) -> None:
+    """The same rows, as Spark lays out a partitioned table."""
+    paths = []
+    for number in range(count):
+        path = base / f"k={number % PARTITIONS}" / f"part-{number:06d}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        paths.append(path)
+
+    def write(path: Path, table: pa.Table) -> None:
+        pq.write_table(table, path)
+
+    link_files(paths, write)
+
+
+def _in_session(name: str, path: Path) -> dict[str, float]:
+    """What a session of its own measures."""
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.spark_files", name, str(path)],
+        cwd=_ROOT,
+        env=os.environ | {"PYSPARK_PYTHON": sys.executable},
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    if done.returncode:
+        sys.exit(f"{name} failed:\n{done.stderr[-4000:]}")
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _child(name: str, path: str) -> None:
+    from benchmarks.spark_child import start
+
+    spark = start()
+    if name == "mosaic":
+        import pymosaic.spark
+
+        pymosaic.spark.enable(spark)
+    # What a session does for the first time takes long, whatever it is.
+    spark.range(10).selectExpr("sum(id)").collect()
+
+    def query() -> int:
+        frame = spark.read.format(name).load(path)
+        return int(frame.where("n >= 0").selectExpr("count(n) AS rows").collect()[0].rows)
+
+    seconds, rows = stopwatch(query)
+    assert rows > 0
+    sys.stdout.write(json.dumps({"seconds": seconds, "memory": peak_memory()}) + "\n")
+    spark.stop()
+
+
+if __name__ == "__main__":
+    _child(*sys.argv[1:])
