@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pymosaic.datasets.replacement import partition_of
@@ -66,8 +66,8 @@ def without_values(frame: DataFrame, key: str, known: frozenset[str | None]) -> 
         raise InvalidOptionError(
             f"incremental: column {key!r} must be text, integers or dates, not {kind}"
         )
-    values: Sequence[Any] = [_PARSE[kind](text) for text in sorted(known - {None})]  # type: ignore[type-var]
-    is_new = ~column(key).isin(list(values)) if values else column(key).isNotNull()
+    values = [_PARSE[kind](text) for text in known if text is not None]
+    is_new = ~column(key).isin(values) if values else column(key).isNotNull()
     if None not in known:
         is_new = is_new | column(key).isNull()
     else:

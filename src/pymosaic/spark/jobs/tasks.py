@@ -171,7 +171,7 @@ def _mapped(
     from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 
     class Nameless(ClassicFrame):
-        columns = property(lambda _: [])  # type: ignore[assignment]
+        columns = property(lambda _: [])
 
     return Nameless(frame._jdf, frame.sparkSession).mapInArrow(function, "message binary")
 
