@@ -18,11 +18,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pymosaic.spark import enable
 
 
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
 def _session(master: str) -> SparkSession:
     return (
         SparkSession.builder.master(master)
         .config("spark.task.maxFailures", "100")  # a task whose worker is killed runs again
         .config("spark.deploy.maxExecutorRetries", "-1")
+        # Most of the time of a session that lives for seconds goes to its best compiler.
+        .config("spark.driver.extraJavaOptions", _QUICK)
+        .config("spark.executor.extraJavaOptions", _QUICK)
         .config("spark.executor.memory", "512m")
         .config("spark.driver.memory", "1g")
         .config("spark.driver.bindAddress", "127.0.0.1")
