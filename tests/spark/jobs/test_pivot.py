@@ -287,15 +287,15 @@ def test_an_incremental_pivot_reads_and_adds_the_new_days_only(spark, base, tmp_
         frame.write.mode("append").partitionBy("day").parquet(str(long))
 
     def run() -> PivotReport:
+        schema = "who string, feature string, value double, day date"
         return pivot(
             spark,
-            long,
+            spark.read.schema(schema).parquet(str(long)),
             base,
             entity=["day", "who"],
             feature="feature",
             partition_by="day",
             incremental="day",
-            format="parquet",
         )
 
     add(1, "x", "y")
