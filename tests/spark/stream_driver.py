@@ -17,7 +17,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pymosaic.spark import enable
 
-
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
