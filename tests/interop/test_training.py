@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pymosaic
-from pymosaic import InvalidDataError, InvalidOptionError, LimitExceededError, Limits
+from pymosaic import DatasetError, InvalidDataError, InvalidOptionError, LimitExceededError, Limits
 from pymosaic.interop.training import Shard, WideBatches, _turns
 from pymosaic.testing import pieces
 
@@ -203,6 +204,32 @@ def test_rows_of_which_nothing_is_read_come_once(features, shuffle, tmp_path):
     pymosaic.write_table(pa.table({"x": [7], "late": [8]}), tmp_path / "day=2" / "b.mosaic")
     batches = WideBatches(tmp_path, features=features, shuffle=shuffle, batch_size=4)
     assert [len(batch) for batch in batches] == [4, 3]
+
+
+@pytest.mark.parametrize("shuffle", [None, "rows", "row-groups"])
+def test_rows_that_are_skipped_are_not_made_up(shuffle, tmp_path):
+    for number in range(3):
+        numbers = np.arange(4.0) + 10 * number
+        pymosaic.write_table(pa.table({"x": numbers}), tmp_path / f"{number}.mosaic")
+    path = tmp_path / "1.mosaic"
+    damaged = bytearray(path.read_bytes())
+    damaged[2] ^= 0xFF
+    path.write_bytes(damaged)
+    source = pymosaic.dataset(tmp_path, on_error="skip")
+    with pytest.warns(UserWarning, match="skipped a row group"):
+        found = list(WideBatches(source, shuffle=shuffle, batch_size=5))
+    assert sorted(np.concatenate(found)[:, 0].tolist()) == [0, 1, 2, 3, 20, 21, 22, 23]
+
+
+@pytest.mark.parametrize("claimed", [3, 5])
+@pytest.mark.parametrize("shuffle", [None, "rows"])
+def test_a_file_with_another_number_of_rows_is_refused(shuffle, claimed, tmp_path):
+    pymosaic.write_table(pa.table({"x": [1.0, 2, 3, 4]}), tmp_path / "x.mosaic")
+    batches = WideBatches(tmp_path / "x.mosaic", shuffle=shuffle)
+    (piece,) = batches._pieces
+    batches._pieces = (replace(piece, num_rows=claimed),)
+    with pytest.raises(DatasetError, match="has changed since the scan was planned"):
+        list(batches)
 
 
 def test_a_share_reads_no_row_groups_of_others(base, reads):

@@ -14,7 +14,7 @@ from pymosaic.datasets.binding import BoundFile, ColumnBinding
 from pymosaic.datasets.head_store import HeadStore
 from pymosaic.datasets.plan import Piece
 from pymosaic.datasets.scan_task import ScanTask
-from pymosaic.errors import InvalidOptionError
+from pymosaic.errors import DatasetError, InvalidOptionError
 from pymosaic.file.matrix import Matrix, MatrixType, Rows, check_numbers
 from pymosaic.file.row_group_reader import RowGroupReader
 from pymosaic.kernels.arrow_source import catalog_from_arrow
@@ -184,7 +184,13 @@ class _Columns:
         self, matrix: Matrix, first: int, item: RowGroup, reader: RowGroupReader, bound: BoundFile
     ) -> None:
         """Fill rows of a matrix, from ``first`` on, from a row group."""
-        columns, piece, rows = bound.columns, item.piece, item.wanted()
+        columns, piece = bound.columns, item.piece
+        if reader.num_rows != piece.num_rows:
+            # Rows would be left as they are in memory, or not fit.
+            raise DatasetError(
+                f"{piece.path} has changed since the scan was planned: plan it again"
+            )
+        rows = item.wanted()
         if columns.is_plain:
             has = columns.has
             positions = columns.selection.positions

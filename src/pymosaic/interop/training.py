@@ -316,7 +316,8 @@ class WideBatches:
         for block in read_blocks(self._task, wanted, self._kind, self._use_threads):
             values[ordered[first : first + len(block)]] = block
             first += len(block)
-        yield values
+        # With on_error="skip", rows may be missing, and their places were not written.
+        yield values if first == len(values) else values[np.sort(ordered[:first])]
 
 
 def _check_size(what: str, size: int, limit: str, limits: Limits, path: str | None) -> None:
