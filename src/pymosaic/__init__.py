@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pymosaic.arrow.statistics import ColumnStatistics
     from pymosaic.datasets.compact import CompactionReport, compact
-    from pymosaic.datasets.dataset import Dataset, dataset
+    from pymosaic.datasets.dataset import Dataset, Fragment, dataset
     from pymosaic.datasets.merge import MergeReport, merge
     from pymosaic.datasets.plan import Piece, ScanPlan
+    from pymosaic.datasets.reading import read_metadata, read_schema, read_table
     from pymosaic.datasets.scan import Scan
     from pymosaic.datasets.scan_task import ScanTask
     from pymosaic.datasets.tune import Recommendation, tune
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         InvalidOptionError,
         LimitExceededError,
         MosaicError,
+        RowNotFoundError,
         UnknownOptionError,
         UnsupportedFeatureError,
     )
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
         FileMetadata,
         RowGroupMetadata,
     )
-    from pymosaic.file.reader import MosaicFile, read_metadata, read_schema, read_table
+    from pymosaic.file.reader import MosaicFile
     from pymosaic.file.verify.file import Finding
     from pymosaic.file.writer import MosaicWriter, write_table
     from pymosaic.filters.text import FilterSyntaxError, parse_filter
@@ -62,6 +64,7 @@ __all__ = [
     "FileMetadata",
     "FilterSyntaxError",
     "Finding",
+    "Fragment",
     "InvalidDataError",
     "InvalidOptionError",
     "LimitExceededError",
@@ -73,6 +76,7 @@ __all__ = [
     "Piece",
     "Recommendation",
     "RowGroupMetadata",
+    "RowNotFoundError",
     "Scan",
     "ScanPlan",
     "ScanTask",
@@ -107,6 +111,7 @@ _MODULES = {
     ),
     "datasets.dataset": (
         "Dataset",
+        "Fragment",
         "dataset",
     ),
     "datasets.merge": (
@@ -116,6 +121,11 @@ _MODULES = {
     "datasets.plan": (
         "Piece",
         "ScanPlan",
+    ),
+    "datasets.reading": (
+        "read_metadata",
+        "read_schema",
+        "read_table",
     ),
     "datasets.scan": ("Scan",),
     "datasets.scan_task": ("ScanTask",),
@@ -143,6 +153,7 @@ _MODULES = {
         "InvalidOptionError",
         "LimitExceededError",
         "MosaicError",
+        "RowNotFoundError",
         "UnknownOptionError",
         "UnsupportedFeatureError",
     ),
@@ -159,12 +170,7 @@ _MODULES = {
         "FileMetadata",
         "RowGroupMetadata",
     ),
-    "file.reader": (
-        "MosaicFile",
-        "read_metadata",
-        "read_schema",
-        "read_table",
-    ),
+    "file.reader": ("MosaicFile",),
     "report": ("write_report",),
     "arrow.statistics": ("ColumnStatistics",),
     "file.verify.file": ("Finding",),

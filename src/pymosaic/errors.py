@@ -7,6 +7,7 @@ CorruptFileError        ValueError          the file breaks the format
 UnsupportedFeatureError NotImplementedError the file or the data needs what is not supported
 LimitExceededError      ValueError          the file (or data) exceeds ``Limits``
 ColumnNotFoundError     KeyError            the caller named a column that does not exist
+RowNotFoundError        IndexError          the caller named a row that does not exist
 InvalidDataError        ValueError          the caller's data does not fit the schema
 InvalidOptionError      ValueError          the caller gave an option an invalid value
 UnknownOptionError      TypeError           the caller gave an option that does not exist
@@ -35,6 +36,7 @@ __all__ = [
     "InvalidOptionError",
     "LimitExceededError",
     "MosaicError",
+    "RowNotFoundError",
     "UnknownOptionError",
     "UnsupportedFeatureError",
     "located",
@@ -121,6 +123,10 @@ class ColumnNotFoundError(MosaicError, KeyError):
     def __str__(self) -> str:
         # KeyError shows repr(args[0]), which would quote the sentence.
         return printable(str(self.args[0])) if self.args else ""
+
+
+class RowNotFoundError(MosaicError, IndexError):
+    """A requested row number is not one of a row."""
 
 
 class InvalidDataError(MosaicError, ValueError):

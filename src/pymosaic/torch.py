@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy.typing as npt
@@ -12,6 +12,8 @@ from torch.utils.data import IterableDataset, get_worker_info
 from pymosaic.datasets.dataset import Dataset
 from pymosaic.datasets.discovery import DatasetSource
 from pymosaic.file.matrix import Nulls
+from pymosaic.file.projection import Columns
+from pymosaic.filters.given import Filters
 from pymosaic.interop.training import Shard, Shuffle, WideBatches
 
 __all__ = ["WideDataset"]
@@ -46,10 +48,10 @@ class WideDataset(IterableDataset):  # type: ignore[type-arg]
         self,
         source: Dataset | DatasetSource,
         *,
-        features: Iterable[str] | None = None,
+        features: Columns | None = None,
         label: str | Sequence[str] | None = None,
         batch_size: int = 1024,
-        filters: object = None,
+        filters: Filters | None = None,
         shuffle: Shuffle = None,
         seed: int = 0,
         drop_last: bool = False,

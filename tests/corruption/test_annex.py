@@ -117,7 +117,7 @@ class TestWithoutAnnex:
         return count
 
     @pytest.mark.parametrize("filters", FILTERS)
-    def test_statistics_do_not_choose_rows(self, filters: object) -> None:
+    def test_statistics_do_not_choose_rows(self, filters: Any) -> None:
         assert not self.wrong(lambda x: pymosaic.read_table(x, filters=filters, limits=LIMITS))
 
     def test_statistics_that_are_trusted_may_lie(self) -> None:

@@ -494,8 +494,13 @@ class TestSources:
 
     @pytest.mark.parametrize("source", [None, 5, ["a.mosaic"]])
     def test_what_is_no_source_is_refused(self, source: Any) -> None:
-        for read in (pymosaic.MosaicFile, pymosaic.read_table, pymosaic.read_schema):
-            with pytest.raises(TypeError, match="source must be"):
+        with pytest.raises(TypeError, match="source must be"):
+            pymosaic.MosaicFile(source)
+
+    @pytest.mark.parametrize("source", [None, 5, [5], []])
+    def test_what_is_neither_file_nor_dataset_is_refused(self, source: Any) -> None:
+        for read in (pymosaic.read_table, pymosaic.read_schema):
+            with pytest.raises((TypeError, pymosaic.InvalidOptionError), match="source must be"):
                 read(source)
 
     @pytest.mark.parametrize("limits", [5, {"max_columns": 5}, pymosaic.Limits])

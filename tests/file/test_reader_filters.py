@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -186,7 +187,10 @@ class TestWhatIsRefused:
             ([("n", "in", 3)], "takes a list"),
             ([], "empty list"),
             (("n", ">", 3), "must be in a list"),
-            ("n > 3", "got 'n > 3'"),
+            ("n > '3'", "column 'n' has type"),
+            (42, "got 42"),
+            (pc.field("n") + 1, "filters: "),
+            (pc.starts_with(pc.field("n"), "x"), "filters: "),
         ],
     )
     def test_a_bad_filter_is_refused_before_anything_is_read(

@@ -34,7 +34,7 @@ def buckets(data: bytes, row_group: int) -> list[Range]:
     return [key, left, right]
 
 
-def filtered(data: bytes, filters: object, **options: Any) -> tuple[pa.Table, list[Range]]:
+def filtered(data: bytes, filters: Any, **options: Any) -> tuple[pa.Table, list[Range]]:
     file, source = opened(data)
     return file.read(filters=filters, **options), source.reads
 

@@ -136,6 +136,16 @@ class TestRowGroups:
         list(file.iter_batches(columns=["a"], row_groups=[1]))
         assert source.reads == [bucket_ranges(self.DATA, 1)[0]]
 
+    def test_rows_by_number_read_only_the_row_groups_that_hold_them(self) -> None:
+        file, source = opened(self.DATA)
+        assert file.take([5, 3, 5], ["c"])["c"].to_pylist() == [7, ord("c"), 7]
+        assert source.reads == [bucket_ranges(self.DATA, 1)[1]]
+
+    def test_the_first_rows_read_no_row_groups_after_them(self) -> None:
+        file, source = opened(self.DATA)
+        assert file.head(3, ["c"]).num_rows == 3
+        assert source.reads == [bucket_ranges(self.DATA, 0)[1]]
+
     def test_slices_of_a_row_group_are_one_read(self) -> None:
         file, source = opened(self.DATA)
         list(file.iter_batches(1, columns=["a"], row_groups=[0]))

@@ -142,13 +142,13 @@ class _FileRows(Rows):
         if filters is None:
             while row_groups and file.metadata.row_group(row_groups[0]).num_rows <= offset:
                 offset -= file.metadata.row_group(row_groups.pop(0)).num_rows
-        batches = file.iter_batches(batch_rows(len(names)), names, filters, row_groups)
+        batches = file.iter_batches(batch_rows(len(names)), row_groups, names, filters)
         return _window(batches, offset, limit)
 
     def parts(self, names: list[str]) -> Iterator[tuple[int, Callable[[], pa.RecordBatch]]]:
         for number, row_group in enumerate(self._file.metadata.row_groups()):
             size = max(1, row_group.num_rows)
-            batches = partial(self._file.iter_batches, size, names, None, [number])
+            batches = partial(self._file.iter_batches, size, [number], names)
             yield row_group.num_rows, partial(_first, batches)
 
     def close(self) -> None:

@@ -23,6 +23,7 @@ __all__ = [
     "NumBuckets",
     "PageSizeThreshold",
     "RowGroupBytes",
+    "RowGroupRows",
     "SplitBatches",
     "Statistics",
     "TargetFileBytes",
@@ -81,6 +82,7 @@ Compression: TypeAlias = Annotated[
 CompressionLevel: TypeAlias = Annotated[Any, _option("compression_level", "--level")]
 NumBuckets: TypeAlias = Annotated[Any, _option("num_buckets", prefix=_MOSAIC)]
 RowGroupBytes: TypeAlias = Annotated[Any, _option("row_group_bytes", prefix=_MOSAIC)]
+RowGroupRows: TypeAlias = Annotated[Any, _option("row_group_rows", prefix=_MOSAIC)]
 MaxDictEntries: TypeAlias = Annotated[Any, _option("max_dict_entries", prefix=_MOSAIC)]
 MaxDictBytes: TypeAlias = Annotated[Any, _option("max_dict_bytes", prefix=_MOSAIC)]
 PageSizeThreshold: TypeAlias = Annotated[Any, _option("page_size_threshold", prefix=_MOSAIC)]

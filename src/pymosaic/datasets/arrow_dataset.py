@@ -8,29 +8,27 @@ functions may use directly: here an empty one, whose only column says what to us
 from __future__ import annotations
 
 import abc
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from numbers import Integral
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
 
-from pymosaic.errors import ColumnNotFoundError, InvalidOptionError, UnsupportedFeatureError
-from pymosaic.filters.arrow_expressions import push_down
+from pymosaic.errors import InvalidOptionError, UnsupportedFeatureError
+from pymosaic.file.projection import Columns, Names, named
+from pymosaic.filters.given import Filters, given_filter
 from pymosaic.filters.row_filter import Filter
-from pymosaic.filters.tuples import parse_filters
 from pymosaic.keywords import checked_keywords
-from pymosaic.suggestions import did_you_mean, quote
 
 if TYPE_CHECKING:
     from pymosaic.datasets.scan import Scan
+    from pymosaic.file.taking import Indices
 
 __all__ = ["ArrowDataset", "Scanner"]
 
 _BATCH_ROWS = 131_072
-_NO_MATCH = re.compile(r"No match for FieldRef\.Name\((.*)\) in ", re.DOTALL)
 _NOTICE = pa.table({"a pymosaic.Dataset: use its scan(), scanner() or to_table()": pa.nulls(0)})
 
 
@@ -43,8 +41,8 @@ class Scanner:
     def __init__(
         self,
         dataset: ArrowDataset,
-        columns: list[str] | None,
-        wanted: object,
+        columns: Columns | None,
+        wanted: Filters | None,
         batch_size: int,
         use_threads: bool,
     ) -> None:
@@ -84,20 +82,24 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
     @checked_keywords()
     def scan(
         self,
-        columns: Iterable[str] | None = None,
-        filters: object = None,
+        columns: Columns | None = None,
+        filters: Filters | None = None,
         limit: int | None = None,
+        *,
+        exclude: Columns | None = None,
     ) -> Scan:
         """Choose columns and rows; nothing is read yet.
 
         Parameters
         ----------
-        columns : list of str, optional
-            Names or patterns, as in :func:`pymosaic.read_table`.
-        filters : list of tuples, or list of lists of tuples, optional
+        columns : list of str or callable, optional
+            Names, patterns or a function, as in :func:`pymosaic.read_table`.
+        filters : str, list of tuples, list of lists of tuples, or pyarrow expression, optional
             Rows to keep, as in :func:`pymosaic.read_table`; may use partition columns.
         limit : int, optional
             Maximum number of rows to read.
+        exclude : list of str or callable, optional
+            Columns to leave out, as in :func:`pymosaic.read_table`.
 
         Examples
         --------
@@ -111,18 +113,24 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
             not isinstance(limit, Integral) or isinstance(limit, bool) or limit < 0
         ):
             raise InvalidOptionError(f"limit must be an int of at least 0, got {limit!r}")
-        row_filter = filters if isinstance(filters, Filter) else parse_filters(filters)
-        filter_schema = pa.schema([])
-        if row_filter is not None:
-            filter_schema = self._select(row_filter.columns, "filters")
-            if filter_schema.names != list(row_filter.columns):
-                raise InvalidOptionError("filters: give exact column names, not patterns")
-            row_filter.validate({item.name: item.type for item in filter_schema})
-        chosen = self.stored_schema if columns is None else self._select(columns, "columns")
-        return self._scan(chosen, row_filter, filter_schema, limit)
+        row_filter, filter_schema = given_filter(
+            filters,
+            lambda names: self.stored_schema if names is None else self._select(names, "filters"),
+        )
+        return self._scan(self._chosen(columns, exclude), row_filter, filter_schema, limit)
+
+    def _chosen(self, columns: Columns | None, exclude: Columns | None) -> pa.Schema:
+        """The chosen columns; functions choose among fields as they are read."""
+        names = named(columns, lambda: self.schema)
+        chosen = self.stored_schema if names is None else self._select(names, "columns")
+        left_out = named(exclude, lambda: self.schema)
+        if left_out is None:
+            return chosen
+        unwanted = set(self._select(left_out, "exclude").names)
+        return pa.schema([item for item in chosen if item.name not in unwanted])
 
     @abc.abstractmethod
-    def _select(self, columns: Iterable[str], option: str) -> pa.Schema:
+    def _select(self, columns: Names, option: str) -> pa.Schema:
         """The columns that names and patterns choose; ``option`` names them in errors."""
 
     @abc.abstractmethod
@@ -138,8 +146,8 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
     @checked_keywords()
     def scanner(
         self,
-        columns: list[str] | None = None,
-        filter: object = None,
+        columns: Columns | None = None,
+        filter: Filters | None = None,
         batch_size: int = _BATCH_ROWS,
         batch_readahead: int | None = None,
         fragment_readahead: int | None = None,
@@ -148,7 +156,7 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
         cache_metadata: bool = True,
         memory_pool: object = None,
         *,
-        filters: object = None,
+        filters: Filters | None = None,
     ) -> Scanner:
         """Make a scanner, as readers of Arrow datasets expect it.
 
@@ -172,8 +180,8 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
 
     def _reader(
         self,
-        columns: list[str] | None,
-        wanted: object,
+        columns: Columns | None,
+        wanted: Filters | None,
         batch_size: int = _BATCH_ROWS,
         use_threads: bool = True,
         limit: int | None = None,
@@ -182,37 +190,15 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
             raise UnsupportedFeatureError(
                 "columns must be a list of names: compute columns after reading"
             )
-        scan, rest = self._narrow(columns, wanted, limit)
+        scan = self.scan(columns, wanted, limit)
         batches = scan.to_batches(batch_size, use_threads)
-        if rest is None:
-            return pa.RecordBatchReader.from_batches(scan.schema, batches)
-        schema = self.scan(columns).schema
-        names = schema.names
-        return pa.RecordBatchReader.from_batches(schema, _filtered(batches, rest, names, limit))
-
-    def _narrow(
-        self, columns: list[str] | None, wanted: object, limit: int | None
-    ) -> tuple[Scan, pc.Expression | None]:
-        """A scan that returns at least the requested rows, and the expression left to test."""
-        if not isinstance(wanted, pc.Expression):
-            return self.scan(columns, wanted, limit), None
-        pushdown = push_down(wanted, self.stored_schema)
-        if pushdown.exact:
-            return self.scan(columns, pushdown.row_filter, limit), None
-        try:
-            # Before anything is read, and with a better message than Arrow's.
-            self.schema.empty_table().filter(wanted)
-        except pa.ArrowInvalid as error:
-            raise _with_closest(error, self.schema) or error from error
-        if columns is None or pushdown.columns is None:
-            return self.scan(None, pushdown.row_filter), wanted
-        return self.scan([*columns, *pushdown.columns], pushdown.row_filter), wanted
+        return pa.RecordBatchReader.from_batches(scan.schema, batches)
 
     @checked_keywords()
     def to_table(
         self,
-        columns: list[str] | None = None,
-        filter: object = None,
+        columns: Columns | None = None,
+        filter: Filters | None = None,
         batch_size: int = _BATCH_ROWS,
         batch_readahead: int | None = None,
         fragment_readahead: int | None = None,
@@ -221,7 +207,7 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
         cache_metadata: bool = True,
         memory_pool: object = None,
         *,
-        filters: object = None,
+        filters: Filters | None = None,
     ) -> pa.Table:
         """Read into a table; see :meth:`scanner`."""
         wanted = _one_filter(filter, filters)
@@ -230,8 +216,8 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
     @checked_keywords()
     def to_batches(
         self,
-        columns: list[str] | None = None,
-        filter: object = None,
+        columns: Columns | None = None,
+        filter: Filters | None = None,
         batch_size: int = _BATCH_ROWS,
         batch_readahead: int | None = None,
         fragment_readahead: int | None = None,
@@ -240,7 +226,7 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
         cache_metadata: bool = True,
         memory_pool: object = None,
         *,
-        filters: object = None,
+        filters: Filters | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Read in batches; see :meth:`scanner`."""
         return iter(self._reader(columns, _one_filter(filter, filters), batch_size, use_threads))
@@ -249,8 +235,8 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
     def head(
         self,
         num_rows: int,
-        columns: list[str] | None = None,
-        filter: object = None,
+        columns: Columns | None = None,
+        filter: Filters | None = None,
         batch_size: int = _BATCH_ROWS,
         batch_readahead: int | None = None,
         fragment_readahead: int | None = None,
@@ -259,7 +245,7 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
         cache_metadata: bool = True,
         memory_pool: object = None,
         *,
-        filters: object = None,
+        filters: Filters | None = None,
     ) -> pa.Table:
         """The first rows; see :meth:`scanner`."""
         wanted = _one_filter(filter, filters)
@@ -268,7 +254,7 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
     @checked_keywords()
     def count_rows(
         self,
-        filter: object = None,
+        filter: Filters | None = None,
         batch_size: int = _BATCH_ROWS,
         batch_readahead: int | None = None,
         fragment_readahead: int | None = None,
@@ -277,7 +263,7 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
         cache_metadata: bool = True,
         memory_pool: object = None,
         *,
-        filters: object = None,
+        filters: Filters | None = None,
     ) -> int:
         """Count rows, from metadata alone if possible.
 
@@ -302,11 +288,38 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
         >>> pymosaic.dataset("ages.mosaic").count_rows([("age", ">", 20)])
         2
         """
-        scan, rest = self._narrow([], _one_filter(filter, filters), None)
-        if rest is None:
-            return scan.count_rows()
-        batches = _filtered(scan.to_batches(batch_size, use_threads), rest, [], None)
-        return sum(batch.num_rows for batch in batches)
+        return self.scan([], _one_filter(filter, filters)).count_rows()
+
+    @checked_keywords()
+    def take(
+        self,
+        indices: Indices,
+        columns: Columns | None = None,
+        filter: Filters | None = None,
+        batch_size: int = _BATCH_ROWS,
+        batch_readahead: int | None = None,
+        fragment_readahead: int | None = None,
+        fragment_scan_options: object = None,
+        use_threads: bool = True,
+        cache_metadata: bool = True,
+        memory_pool: object = None,
+        *,
+        filters: Filters | None = None,
+    ) -> pa.Table:
+        """Read rows by number, in the order given; see :meth:`scanner` and :meth:`Scan.take`."""
+        return self.scan(columns, _one_filter(filter, filters)).take(indices, use_threads)
+
+    def sort_by(self, sorting: str | list[tuple[str, str]], **options: Any) -> pads.InMemoryDataset:
+        """Read everything and sort it, as ``pyarrow.dataset.Dataset.sort_by`` does.
+
+        Parameters
+        ----------
+        sorting : str or list of (str, "ascending" or "descending")
+            The column to sort by, or several.
+        **options
+            As for :meth:`pyarrow.Table.sort_by`.
+        """
+        return pads.InMemoryDataset(self.to_table().sort_by(sorting, **options))
 
     @property
     def partition_expression(self) -> pc.Expression:
@@ -320,40 +333,16 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
             "or use an engine such as DuckDB or Polars"
         )
 
-    filter = join = join_asof = sort_by = take = replace_schema = _unsupported
-    get_fragments = _get_fragments = _scan_options = _scanner_options = _unsupported
+    def get_fragments(self, filter: Filters | None = None) -> Iterator[ArrowDataset]:
+        """The files, each as a dataset of its own; not all datasets can tell them."""
+        self._unsupported()
+
+    filter = join = join_asof = replace_schema = _unsupported
+    _get_fragments = _scan_options = _scanner_options = _unsupported
 
 
-def _with_closest(error: pa.ArrowInvalid, schema: pa.Schema) -> ColumnNotFoundError | None:
-    """What Arrow says of a column that is not there, with the closest one."""
-    match = _NO_MATCH.match(str(error))
-    if match is None:
-        return None
-    hint = did_you_mean(match[1], schema.names)
-    return ColumnNotFoundError(f"filter: no column is named {quote(match[1])}{hint}")
-
-
-def _one_filter(filter: object, filters: object) -> object:
+def _one_filter(filter: Filters | None, filters: Filters | None) -> Filters | None:
     """The filter, given under either name."""
     if filter is not None and filters is not None:
         raise InvalidOptionError("give either filter or filters, not both")
     return filters if filter is None else filter
-
-
-def _filtered(
-    batches: Iterator[pa.RecordBatch],
-    expression: pc.Expression,
-    names: list[str],
-    limit: int | None,
-) -> Iterator[pa.RecordBatch]:
-    left = limit
-    for batch in batches:
-        table = pa.Table.from_batches([batch]).filter(expression)
-        if left is not None:
-            table = table.slice(0, left)
-            left -= table.num_rows
-        # A batch without columns still has a number of rows; a table would lose it.
-        for part in table.to_batches():
-            yield part.select(names)
-        if left == 0:
-            return

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pymosaic.datasets.arrow_dataset import ArrowDataset
 from pymosaic.datasets.discovery import DataFile, DatasetSource, Discovery, discover
@@ -21,14 +22,17 @@ from pymosaic.datasets.scan_task import ScanTask
 from pymosaic.datasets.schema_union import unite
 from pymosaic.errors import DatasetError, InvalidOptionError
 from pymosaic.file.open_file import FileHead
+from pymosaic.file.projection import Names
 from pymosaic.file.reader import Types
+from pymosaic.file.row_group_reader import Selection
+from pymosaic.filters.given import Filters
 from pymosaic.filters.row_filter import Filter
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
 
-__all__ = ["Dataset", "dataset"]
+__all__ = ["Dataset", "Fragment", "dataset"]
 
 _ATTEMPTS = 5
 
@@ -281,7 +285,7 @@ class Dataset(ArrowDataset):
         return self._files.num_bytes
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.__dict__ | {"_catalog": None},)
+        return _restored, (type(self), self.__dict__ | {"_catalog": None})
 
     def __repr__(self) -> str:
         partitions = f", by {', '.join(self.partition_columns)}" if self.partition_columns else ""
@@ -289,6 +293,34 @@ class Dataset(ArrowDataset):
             f"<pymosaic.Dataset {self.base}: {len(self.files)} files, "
             f"{len(self._schema)} columns{partitions}>"
         )
+
+    @checked_keywords()
+    def get_fragments(self, filter: Filters | None = None) -> Iterator[Fragment]:
+        """The files, each as a dataset of its own.
+
+        Parameters
+        ----------
+        filter : filters as in :meth:`scan`, optional
+            Leave out files that partition values or statistics rule out.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> table = pa.table({"x": [1, 2, 3], "day": [1, 1, 2]})
+        >>> _ = pymosaic.write_dataset(table, "days", partition_by=["day"])
+        >>> for fragment in pymosaic.dataset("days").get_fragments("day > 1"):
+        ...     print(fragment.partition_expression, fragment.to_table()["x"].to_pylist())
+        (day == 2) [3]
+        """
+        files = self._files.files
+        if filter is not None:
+            wanted = {piece.path for piece in self.scan([], filter).plan().pieces}
+            files = tuple(file for file in files if file.path in wanted)
+        for file in files:
+            state = self.__dict__ | {"_files": replace(self._files, files=(file,))}
+            fragment = _restored(Fragment, state)
+            assert isinstance(fragment, Fragment)
+            yield fragment
 
     def _scan(
         self,
@@ -330,7 +362,7 @@ class Dataset(ArrowDataset):
             number for number, place in enumerate(places) if place in known
         )
 
-    def _select(self, columns: Iterable[str], option: str) -> pa.Schema:
+    def _select(self, columns: Names, option: str) -> pa.Schema:
         if self._catalog is None:
             self._catalog = catalog_from_arrow(self._schema, 1)
         return select_fields(self._schema, self._catalog, columns, option)
@@ -345,8 +377,40 @@ def _kept_types(files: Iterable[DataFile]) -> dict[str, str]:
     return {key: texts.pop() for key, texts in found.items() if len(texts) == 1}
 
 
-def _restored(state: dict[str, Any]) -> Dataset:
-    dataset = Dataset.__new__(Dataset)
+class Fragment(Dataset):
+    """One file of a dataset, with the columns of the whole: a dataset itself, and picklable.
+
+    Made by :meth:`pymosaic.Dataset.get_fragments`, for engines that give a task each file.
+    """
+
+    def __repr__(self) -> str:
+        return f"<pymosaic.Fragment {self.path}: {len(self._schema)} columns>"
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self._files.files[0].path
+
+    @property
+    def physical_schema(self) -> pa.Schema:
+        """The columns that the file itself has, in the types that are stored."""
+        [(_, head)] = self._files.load(self._files.files, check=False)
+        catalog = head.catalog
+        return Selection(catalog, catalog.original_order()).import_schema()
+
+    @property
+    def partition_expression(self) -> pc.Expression:
+        """What the directories of the file say of its rows."""
+        known = pc.scalar(True)
+        for key, value in self._files.files[0].partition:
+            column = pc.field(key)
+            test = column.is_null() if value is None else column == value
+            known = test if known.equals(pc.scalar(True)) else known & test
+        return known
+
+
+def _restored(kind: type[Dataset], state: dict[str, Any]) -> Dataset:
+    dataset = kind.__new__(kind)
     ArrowDataset.__init__(dataset)
     dataset.__dict__.update(state)
     return dataset

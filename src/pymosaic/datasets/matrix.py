@@ -19,7 +19,7 @@ from pymosaic.file.matrix import Matrix, MatrixType, Rows, check_numbers
 from pymosaic.file.row_group_reader import RowGroupReader
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 
-__all__ = ["RowGroup", "check_matrix", "read_blocks", "read_matrix", "row_groups"]
+__all__ = ["RowGroup", "check_matrix", "limited", "read_blocks", "read_matrix", "row_groups"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def read_matrix(
     if out is not None and task.on_error == "skip":
         raise InvalidOptionError("out cannot be given with on_error='skip'")
     binding = ColumnBinding(task)
-    found = _limited(row_groups(task, pieces, use_threads, heads, binding), limit)
+    found = limited(row_groups(task, pieces, use_threads, heads, binding), limit)
     total = sum(item.count for item in found)
     matrix = Matrix(kind, task.schema.names, total, out, task.limits.max_table_bytes)
     firsts = np.cumsum([0, *(item.count for item in found)]).tolist()
@@ -154,7 +154,7 @@ def read_blocks(
             yield block
 
 
-def _limited(found: Sequence[RowGroup], limit: int | None) -> list[RowGroup]:
+def limited(found: Sequence[RowGroup], limit: int | None) -> list[RowGroup]:
     """The first rows, as many as the limit says."""
     if limit is None:
         return list(found)

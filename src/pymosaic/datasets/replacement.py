@@ -8,13 +8,16 @@ current snapshot while it holds the claim.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pymosaic.datasets.partitioning import partition_schema, split_partition, typed_partition
 from pymosaic.datasets.snapshot import Snapshot
 from pymosaic.errors import InvalidOptionError
+from pymosaic.filters.given import given_filter
 from pymosaic.filters.residual import residual_filter
 from pymosaic.filters.tuples import parse_filters
 
@@ -48,7 +51,7 @@ def partitions_where(filters: object, schema: pa.Schema | None = None) -> Replac
 
     Parameters
     ----------
-    filters : list of tuples, list of lists of tuples
+    filters : str, list of tuples, list of lists of tuples, or pyarrow expression
         As for :func:`pymosaic.read_table`, but on partition columns only.
     schema : pyarrow.Schema, optional
         Types of partition columns; by default those that readers have.
@@ -70,28 +73,35 @@ def partitions_where(filters: object, schema: pa.Schema | None = None) -> Replac
     >>> pymosaic.dataset("week").scan().to_table()["temp"].to_pylist()
     [7]
     """
-    row_filter = parse_filters(filters)
-    if row_filter is None:
+    if filters is None:
         raise InvalidOptionError("filters must select the partitions to replace, got None")
+    if not isinstance(filters, pc.Expression):
+        # Mistakes are told before files are looked at.
+        filters = parse_filters(filters)
 
     def select(snapshot: Snapshot) -> Iterable[str]:
         partitions = {entry.path: partition_of(entry.path) for entry in snapshot.files}
         types = partition_schema(partitions, schema, snapshot.partition_types)
-        if missing := [name for name in row_filter.columns if name not in types.names]:
-            if not snapshot.files:
-                return []
-            raise InvalidOptionError(
-                f"filters: {missing[0]!r} is not a partition column; these are {types.names}"
-            )
-        row_filter.validate({field.name: field.type for field in types})
+        if not snapshot.files:
+            return []
+        row_filter, _ = given_filter(filters, partial(_partition_columns, types))
         chosen = []
         for path, partition in partitions.items():
             constants = {
                 key: pa.scalar(value, types.field(key).type)
                 for key, value in typed_partition(partition, types, path)
             }
-            if residual_filter(row_filter, constants)[0]:
+            if row_filter is None or residual_filter(row_filter, constants)[0]:
                 chosen.append(path)
         return chosen
 
     return select
+
+
+def _partition_columns(types: pa.Schema, names: tuple[str, ...] | None) -> pa.Schema:
+    for name in names or ():
+        if name not in types.names:
+            raise InvalidOptionError(
+                f"filters: {name!r} is not a partition column; these are {types.names}"
+            )
+    return types if names is None else pa.schema([types.field(name) for name in names])

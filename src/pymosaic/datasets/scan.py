@@ -27,6 +27,7 @@ from pymosaic.datasets.scan_task import BATCH_ROWS, ScanTask
 from pymosaic.datasets.summary import ScanSummary, summarize
 from pymosaic.errors import InvalidOptionError
 from pymosaic.file.open_file import FileHead
+from pymosaic.file.projection import Columns, named
 from pymosaic.kernels.arrow_export import MemoryBudget
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.keywords import checked_keywords
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pymosaic.file.matrix import Nulls
+    from pymosaic.file.taking import Indices
 
 __all__ = ["PIECE_BYTES", "Scan", "check_positive"]
 
@@ -232,7 +234,7 @@ class Scan:
     @checked_keywords()
     def to_numpy(
         self,
-        columns: Iterable[str] | None = None,
+        columns: Columns | None = None,
         *,
         dtype: npt.DTypeLike = "float32",
         nulls: Nulls = "nan",
@@ -244,7 +246,7 @@ class Scan:
 
         Parameters
         ----------
-        columns : list of str, optional
+        columns : list of str or callable, optional
             Columns of the scan, in the order of the matrix; all by default.
         dtype, nulls, order, out, use_threads
             As for :meth:`pymosaic.MosaicFile.to_numpy`. Columns that a file does not have are null
@@ -264,13 +266,52 @@ class Scan:
 
         kind = MatrixType.of(dtype, nulls, order)
         task = self._task
-        if columns is not None:
+        names = named(columns, lambda: self.schema)
+        if names is not None:
             catalog = catalog_from_arrow(task.schema, 1)
-            schema = select_fields(task.schema, catalog, columns, "columns")
+            schema = select_fields(task.schema, catalog, names, "columns")
             task = replace(task, schema=schema, original=None, changed=())
         # One row group each, so that each knows its rows of the matrix.
         pieces = tuple(make_pieces(self._plan_files(), 0))
         return read_matrix(task, pieces, kind, self._limit, out, use_threads, self._files.heads)
+
+    @checked_keywords()
+    def take(self, indices: Indices, use_threads: bool = True) -> pa.Table:
+        """Read rows by their number among those of the scan, in the order given.
+
+        Only the row groups that hold them are read; with a filter, its columns everywhere.
+
+        Parameters
+        ----------
+        indices : list of int, numpy array or Arrow array
+            Numbers of rows, from 0; a number may be repeated.
+        use_threads : bool
+            Read ahead, and decode on several threads.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"n": range(6)}), "six.mosaic")
+        >>> pymosaic.dataset("six.mosaic").scan(filters="n > 2").take([2, 0])["n"].to_pylist()
+        [5, 3]
+        """
+        from pymosaic.datasets.matrix import limited, row_groups
+        from pymosaic.file.taking import find_rows, taken
+
+        if self._task.on_error == "skip":
+            raise InvalidOptionError("take is not possible with on_error='skip'")
+        heads = self._files.heads
+        pieces = tuple(make_pieces(self._plan_files(), 0))
+        found = limited(row_groups(self._task, pieces, use_threads, heads), self._limit)
+        places = find_rows(indices, [item.count for item in found])
+        batches = self._task.read(
+            [found[group].piece for group, _ in places.groups],
+            batch_size=_WHOLE_ROW_GROUPS,
+            use_threads=use_threads,
+            heads=heads,
+            budget=MemoryBudget(self._task.limits.max_table_bytes),
+        )
+        return taken(batches, places, self.schema)
 
     def count_rows(self) -> int:
         """Count rows, without reading data if partition values and statistics suffice."""

@@ -71,6 +71,7 @@ class WriterOptions:
         str(DEFAULT_NUM_BUCKETS),
     )
     row_group_bytes: int = option(256 << 20, "row group size before compression", SIZE)
+    row_group_rows: int | None = option(None, "maximum number of rows in a row group", INTEGER)
     max_dict_entries: int = option(255, "maximum entries of a dictionary", INTEGER)
     max_dict_bytes: int = option(32 << 10, "maximum size of a dictionary", SIZE)
     page_size_threshold: int = option(
@@ -100,6 +101,8 @@ class WriterOptions:
                 )
             check_int("num_buckets", self.num_buckets, 1, _U32_MAX)
         check_int("row_group_bytes", self.row_group_bytes, 1, _U64_MAX)
+        if self.row_group_rows is not None:
+            check_int("row_group_rows", self.row_group_rows, 1, _U32_MAX)
         check_int("max_dict_entries", self.max_dict_entries, 0, _U32_MAX)
         check_int("max_dict_bytes", self.max_dict_bytes, 0, _U32_MAX)
         check_int("page_size_threshold", self.page_size_threshold, 0, _U32_MAX)

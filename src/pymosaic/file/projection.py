@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,25 @@ import numpy.typing as npt
 from pymosaic.errors import ColumnNotFoundError, InvalidOptionError
 from pymosaic.suggestions import MAX_INDEXED_NAMES, NameIndex, quote
 
-__all__ = ["ColumnCatalog", "Positions", "resolve_columns"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ColumnCatalog", "Columns", "Names", "Positions", "named", "resolve_columns"]
 
 Positions = npt.NDArray[np.int64]
+
+
+class _Container(Protocol):
+    """A list, tuple, set or index of names; not a str, which only looks for texts in itself."""
+
+    def __contains__(self, item: object, /) -> bool: ...
+    def __iter__(self) -> Iterator[str]: ...
+
+
+Names: TypeAlias = "_Container | Iterator[str]"
+"""Names or patterns, but not one text."""
+Columns: TypeAlias = "Names | Callable[[pa.Field], bool]"
+"""What ``columns=`` takes: names or patterns, or a function that chooses fields."""
 
 _WILDCARD = "*"
 # Special in patterns elsewhere (paths, shells), but part of names here, such as "x[1]".
@@ -64,8 +80,27 @@ class ColumnCatalog(Protocol):
         ...
 
 
+def named(columns: Columns | None, schema: Callable[[], pa.Schema]) -> Names | None:
+    """Names and patterns as they are; those of the fields that a function chooses.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pymosaic.file.projection import named
+    >>> schema = pa.schema({"age": pa.int64(), "name": pa.string()})
+    >>> named(lambda field: pa.types.is_integer(field.type), lambda: schema)
+    ['age']
+    """
+    if callable(columns):
+        return [field.name for field in schema() if columns(field)]
+    return columns
+
+
 def resolve_columns(
-    columns: Iterable[str] | None, catalog: ColumnCatalog, option: str = "columns"
+    columns: Iterable[str] | None,
+    catalog: ColumnCatalog,
+    option: str = "columns",
+    exclude: Iterable[str] | None = None,
 ) -> Positions:
     """Resolve a selection of columns to positions.
 
@@ -81,6 +116,8 @@ def resolve_columns(
         The columns of the file.
     option : str
         Name of the caller's option, for messages.
+    exclude : iterable of str, or None
+        Names and patterns of columns to leave out.
 
     Returns
     -------
@@ -113,6 +150,9 @@ def resolve_columns(
     >>> resolve_columns(["age", "temp_*"], Catalog()).tolist()
     [0, 2, 1]
     """
+    if exclude is not None:
+        chosen = resolve_columns(columns, catalog, option)
+        return chosen[~np.isin(chosen, resolve_columns(exclude, catalog, "exclude"))]
     if columns is None:
         return np.asarray(catalog.original_order(), np.int64)
     entries = _check_entries(columns, option)

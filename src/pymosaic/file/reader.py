@@ -26,19 +26,20 @@ from pymosaic.errors import (
 from pymosaic.file.metadata import FileMetadata
 from pymosaic.file.open_file import OpenFile, open_file
 from pymosaic.file.original_schema import OriginalSchema
-from pymosaic.file.projection import Positions, resolve_columns
+from pymosaic.file.projection import Columns, Positions, named, resolve_columns
 from pymosaic.file.row_group_reader import RowGroupReader, Selection
-from pymosaic.file.statistics import row_group_statistics
 from pymosaic.io import SourceLike, open_source
 from pymosaic.kernels.arrow_export import MemoryBudget
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
 
 if TYPE_CHECKING:
+    from pymosaic.file.file_filter import FileFilter
     from pymosaic.file.matrix import Nulls
-    from pymosaic.filters.row_filter import Filter
+    from pymosaic.file.taking import Indices
+    from pymosaic.filters.given import Filters
 
-__all__ = ["MosaicFile", "Types", "opened", "read_metadata", "read_schema", "read_table"]
+__all__ = ["MosaicFile", "Types", "opened"]
 
 Types: TypeAlias = Literal["mosaic", "arrow"]
 
@@ -106,6 +107,7 @@ class MosaicFile(Closing):
         if merge_gap is not None:
             self._source.merge_gap = int(merge_gap)
         self._schema: pa.Schema | None = None
+        self._closed = False
         self._trust_statistics = bool(trust_statistics)
         try:
             self._opened = open_file(self._source, limits)
@@ -118,6 +120,12 @@ class MosaicFile(Closing):
     def close(self) -> None:
         """Close the file. Data already read stays valid; a caller's file object stays open."""
         self._source.close()
+        self._closed = True
+
+    @property
+    def closed(self) -> bool:
+        """Whether the file was closed."""
+        return self._closed
 
     def __repr__(self) -> str:
         return (
@@ -201,24 +209,133 @@ class MosaicFile(Closing):
     @checked_keywords()
     def read(
         self,
-        columns: Iterable[str] | None = None,
-        filters: object = None,
+        columns: Columns | None = None,
+        filters: Filters | None = None,
         use_threads: bool = True,
+        *,
+        exclude: Columns | None = None,
     ) -> pa.Table:
         """Read columns and rows of the whole file; see :func:`pymosaic.read_table`."""
-        return self._table(_resolve(self._opened, columns), filters, None, use_threads)
+        return self._table(self._select(columns, exclude), filters, None, use_threads)
 
     @checked_keywords()
     def read_row_group(
-        self, row_group: int, columns: Iterable[str] | None = None, use_threads: bool = True
+        self,
+        row_group: int,
+        columns: Columns | None = None,
+        use_threads: bool = True,
+        *,
+        filters: Filters | None = None,
+        exclude: Columns | None = None,
     ) -> pa.Table:
-        """Read columns of one row group."""
-        return self._table(_resolve(self._opened, columns), None, [row_group], use_threads)
+        """Read columns of one row group; see :func:`pymosaic.read_table`."""
+        return self._table(self._select(columns, exclude), filters, [row_group], use_threads)
+
+    @checked_keywords()
+    def read_row_groups(
+        self,
+        row_groups: Iterable[int],
+        columns: Columns | None = None,
+        use_threads: bool = True,
+        *,
+        filters: Filters | None = None,
+        exclude: Columns | None = None,
+    ) -> pa.Table:
+        """Read columns of several row groups, in this order; see :func:`pymosaic.read_table`.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"n": range(6)}), "six.mosaic", row_group_rows=2)
+        >>> pymosaic.MosaicFile("six.mosaic").read_row_groups([2, 0])["n"].to_pylist()
+        [4, 5, 0, 1]
+        """
+        return self._table(self._select(columns, exclude), filters, row_groups, use_threads)
+
+    @checked_keywords()
+    def head(
+        self,
+        num_rows: int = 5,
+        columns: Columns | None = None,
+        filters: Filters | None = None,
+        use_threads: bool = True,
+        *,
+        exclude: Columns | None = None,
+    ) -> pa.Table:
+        """Read the first rows; row groups after them are not read.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"n": range(6)}), "six.mosaic")
+        >>> pymosaic.MosaicFile("six.mosaic").head(2, filters="n > 2")["n"].to_pylist()
+        [3, 4]
+        """
+        if not isinstance(num_rows, Integral) or isinstance(num_rows, bool) or num_rows < 0:
+            raise InvalidOptionError(f"num_rows must be an int of at least 0, got {num_rows!r}")
+        selection = self._select(columns, exclude)
+        left = int(num_rows)
+        batches = []
+        source = self._batches(selection, filters, None, use_threads)
+        while left > 0 and (batch := next(source, None)) is not None:
+            batches.append(batch.slice(0, left))
+            left -= batch.num_rows
+        return pa.Table.from_batches(batches, self._schema_of(selection))
+
+    @checked_keywords()
+    def take(
+        self,
+        indices: Indices,
+        columns: Columns | None = None,
+        use_threads: bool = True,
+        *,
+        exclude: Columns | None = None,
+    ) -> pa.Table:
+        """Read rows by number, in the order given; only row groups that hold them are read.
+
+        Parameters
+        ----------
+        indices : list of int, numpy array or Arrow array
+            Numbers of rows, from 0; a number may be repeated.
+        columns, use_threads, exclude
+            As for :func:`pymosaic.read_table`.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"n": range(6)}), "six.mosaic")
+        >>> pymosaic.MosaicFile("six.mosaic").take([4, 0, 4])["n"].to_pylist()
+        [4, 0, 4]
+        """
+        from pymosaic.file.taking import find_rows, taken
+
+        selection = self._select(columns, exclude)
+        index = self._opened.index
+        counts = [index.row_count(number) for number in range(self.num_row_groups)]
+        places = find_rows(indices, counts)
+        row_groups = [group for group, _ in places.groups]
+        batches = self._batches(selection, None, row_groups, use_threads)
+        return taken(batches, places, self._schema_of(selection))
+
+    @checked_keywords()
+    def scan_contents(self, columns: Columns | None = None, batch_size: int = 65536) -> int:
+        """Read and decode columns, and return the number of rows, as a test of reading."""
+        return sum(batch.num_rows for batch in self.iter_batches(batch_size, columns=columns))
+
+    def _select(self, columns: Columns | None, exclude: Columns | None) -> Selection:
+        """The chosen columns; functions choose among fields as they are read."""
+        catalog = self._opened.catalog
+        positions = resolve_columns(
+            named(columns, lambda: self.schema),
+            catalog,
+            exclude=named(exclude, lambda: self.schema),
+        )
+        return Selection(catalog, positions)
 
     def _table(
         self,
         selection: Selection,
-        filters: object,
+        filters: Filters | None,
         row_groups: Iterable[int] | None,
         use_threads: bool,
     ) -> pa.Table:
@@ -230,14 +347,25 @@ class MosaicFile(Closing):
     def iter_batches(
         self,
         batch_size: int = 65536,
-        columns: Iterable[str] | None = None,
-        filters: object = None,
         row_groups: Iterable[int] | None = None,
+        columns: Columns | None = None,
+        filters: Filters | None = None,
         use_threads: bool = True,
+        *,
+        exclude: Columns | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Read row group by row group, in batches of at most ``batch_size`` rows.
 
         One row group is in memory at a time.
+
+        Parameters
+        ----------
+        batch_size : int
+            Maximum number of rows in a batch.
+        row_groups : list of int, optional
+            The row groups to read, in this order; all by default.
+        columns, filters, use_threads, exclude
+            As for :func:`pymosaic.read_table`.
 
         Examples
         --------
@@ -250,20 +378,21 @@ class MosaicFile(Closing):
         # Not every caller checks types.
         if not isinstance(batch_size, int) or batch_size < 1:  # type: ignore[redundant-expr]
             raise InvalidOptionError(f"batch_size must be an int of at least 1, got {batch_size!r}")
-        batches = self._batches(_resolve(self._opened, columns), filters, row_groups, use_threads)
+        batches = self._batches(self._select(columns, exclude), filters, row_groups, use_threads)
         return _sliced(batches, int(batch_size))
 
     @checked_keywords()
     def to_numpy(
         self,
-        columns: Iterable[str] | None = None,
+        columns: Columns | None = None,
         *,
-        filters: object = None,
+        filters: Filters | None = None,
         dtype: npt.DTypeLike = "float32",
         nulls: Nulls = "nan",
         order: Literal["C", "F"] = "C",
         out: npt.NDArray[Any] | None = None,
         use_threads: bool = True,
+        exclude: Columns | None = None,
     ) -> tuple[npt.NDArray[Any], list[str]]:
         """Read columns of numbers into a matrix: a row for each row, a column for each column.
 
@@ -273,7 +402,7 @@ class MosaicFile(Closing):
 
         Parameters
         ----------
-        columns, filters, use_threads
+        columns, filters, use_threads, exclude
             As for :func:`pymosaic.read_table`.
         dtype : "float32", "float64", "int32" or "int64"
             Type of the numbers. Floats are rounded to it; whole numbers must hold every value of a
@@ -306,7 +435,7 @@ class MosaicFile(Closing):
 
         kind = MatrixType.of(dtype, nulls, order)
         file = self._opened
-        positions = _resolve(file, columns).positions
+        positions = self._select(columns, exclude).positions
         row_filter = None if filters is None else self._row_filter(filters)
         with located(file.name):
             check_numbers(file.catalog, positions, kind.dtype)
@@ -341,7 +470,7 @@ class MosaicFile(Closing):
     def _batches(
         self,
         selection: Selection,
-        filters: object,
+        filters: Filters | None,
         row_groups: Iterable[int] | None,
         use_threads: bool,
         budget: MemoryBudget | None = None,
@@ -367,18 +496,17 @@ class MosaicFile(Closing):
         limit = self._opened.limits.max_row_group_bytes
         return lambda batch: restored_batch(batch, schema, changed, dictionaries, limit)
 
-    def _row_filter(self, filters: object) -> _RowFilter | None:
+    def _row_filter(self, filters: Filters) -> FileFilter | None:
         # pyarrow.compute, which filters need, takes a quarter of the import time of the whole
         # package.
-        from pymosaic.filters.tuples import parse_filters
+        from pymosaic.file.file_filter import bind_filters
 
-        parsed = parse_filters(filters)
-        return None if parsed is None else _RowFilter(self._opened, parsed, self._trust_statistics)
+        return bind_filters(self._opened, filters, self._trust_statistics)
 
     def _generate(
         self,
         selection: Selection,
-        row_filter: _RowFilter | None,
+        row_filter: FileFilter | None,
         row_groups: Iterable[int],
         use_threads: bool,
         budget: MemoryBudget | None,
@@ -406,160 +534,7 @@ def opened(file: MosaicFile) -> OpenFile:
     return file._opened
 
 
-def _resolve(file: OpenFile, columns: Iterable[str] | None, option: str = "columns") -> Selection:
-    return Selection(file.catalog, resolve_columns(columns, file.catalog, option))
-
-
-class _RowFilter:
-    """A filter bound to a file: prunes row groups, then selects rows."""
-
-    def __init__(self, file: OpenFile, row_filter: Filter, trust_statistics: bool) -> None:
-        self._file = file
-        self._trusted = trust_statistics
-        self._filter = row_filter
-        self._tested = _resolve(file, row_filter.columns, "filters")
-        schema = self._tested.import_schema()
-        if schema.names != list(row_filter.columns):
-            raise InvalidOptionError("filters: give exact column names, not patterns")
-        self._types = {field.name: field.type for field in schema}
-        self._filter.validate(self._types)
-
-    def read(
-        self, reader: RowGroupReader, row_group: int, selection: Selection
-    ) -> pa.RecordBatch | None:
-        """The matching rows of a row group, or None."""
-        if self.excludes(reader, row_group):
-            return None
-        return reader.read_matching(selection, self._filter, self._tested)
-
-    def excludes(self, reader: RowGroupReader, row_group: int) -> bool:
-        """Whether statistics show that no row of a row group matches."""
-
-        def statistics(name: str) -> ColumnStatistics | None:
-            return row_group_statistics(
-                self._file, row_group, name, self._types[name], self._trusted
-            )
-
-        return self._filter.excludes(statistics, reader.num_rows)
-
-    def rows(self, reader: RowGroupReader) -> npt.NDArray[np.int64] | None:
-        """The numbers of the matching rows of a row group; None for all."""
-        return reader.matching_rows(self._filter, self._tested)
-
-
 def _sliced(batches: Iterator[pa.RecordBatch], batch_size: int) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for start in range(0, batch.num_rows, batch_size):
             yield batch.slice(start, batch_size)
-
-
-@checked_keywords()
-def read_table(
-    source: SourceLike,
-    *,
-    columns: Iterable[str] | None = None,
-    filters: object = None,
-    use_threads: bool = True,
-    filesystem: object = None,
-    limits: Limits | None = None,
-    types: Types = "arrow",
-    trust_statistics: bool = False,
-) -> pa.Table:
-    """Read a Mosaic file into an Arrow table.
-
-    Parameters
-    ----------
-    source : str, path-like, bytes-like or binary file object
-        A path, a URI, the bytes of a file, or an open file.
-    columns : list of str, optional
-        Names in the wanted order, or patterns such as ``"sensor_temp_*"``. A column's own name
-        always selects that column; any other entry with a ``*`` is a pattern. An empty list keeps
-        the row count.
-    filters : list of tuples, or list of lists of tuples, optional
-        Rows to keep, as in :func:`pyarrow.parquet.read_table`: ``[("age", ">", 50)]``; inner lists
-        are joined by AND, the outer one by OR. Operators: ``= == != < <= > >= in not in`` and
-        ``("age", "is null")``, ``("age", "is not null")``. A comparison with null is never true.
-    use_threads : bool
-        Decode buckets on several threads.
-    filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
-        The file system of ``source``, which must then be a path.
-    limits : Limits, optional
-        Caps on what the file may demand.
-    types : {"arrow", "mosaic"}
-        "arrow": the schema as it was written, from the annex of the file, with its metadata:
-        dictionaries, unsigned and half-precision numbers, large, view and fixed-size variants,
-        extension types. Files without it, as those of other writers, are read in the types that are
-        stored. "mosaic": the types that columns are stored in, without metadata.
-    trust_statistics : bool
-        Whether a filter may skip row groups by statistics that no checksum covers, as in files of
-        other writers. A flipped bit in them could hide rows, so that by default the columns of the
-        filter are read instead. Files with an annex, which pymosaic writes by default, need no
-        trust.
-
-    Returns
-    -------
-    pyarrow.Table
-        One chunk per row group.
-
-    Examples
-    --------
-    >>> import pyarrow as pa, pymosaic
-    >>> table = pa.table(
-    ...     {"city": ["Oslo", "Rome", None], "temp_1": [3, 17, 8], "temp_2": [4, 18, 9]}
-    ... )
-    >>> pymosaic.write_table(table, "weather.mosaic")
-    >>> pymosaic.read_table("weather.mosaic", columns=["temp_*"], filters=[("city", "==", "Rome")])
-    pyarrow.Table
-    temp_1: int64
-    temp_2: int64
-    ----
-    temp_1: [[17]]
-    temp_2: [[18]]
-    """
-    with MosaicFile(
-        source,
-        filesystem=filesystem,
-        limits=limits,
-        types=types,
-        trust_statistics=trust_statistics,
-    ) as file:
-        return file.read(columns, filters, use_threads)
-
-
-@checked_keywords()
-def read_schema(
-    source: SourceLike,
-    *,
-    filesystem: object = None,
-    limits: Limits | None = None,
-    types: Types = "arrow",
-) -> pa.Schema:
-    """Read the Arrow schema of a file; for ``types``, see :func:`pymosaic.read_table`.
-
-    Examples
-    --------
-    >>> import pyarrow as pa, pymosaic
-    >>> pymosaic.write_table(pa.table({"age": [31]}), "one.mosaic")
-    >>> pymosaic.read_schema("one.mosaic")
-    age: int64
-    """
-    with MosaicFile(source, filesystem=filesystem, limits=limits, types=types) as file:
-        return file.schema
-
-
-@checked_keywords()
-def read_metadata(
-    source: SourceLike, *, filesystem: object = None, limits: Limits | None = None
-) -> FileMetadata:
-    """Read the structure of a file; see :class:`pymosaic.FileMetadata`.
-
-    The file stays open as long as the result exists: encodings are read on request.
-
-    Examples
-    --------
-    >>> import pyarrow as pa, pymosaic
-    >>> pymosaic.write_table(pa.table({"age": [31]}), "one.mosaic")
-    >>> pymosaic.read_metadata("one.mosaic").num_rows
-    1
-    """
-    return MosaicFile(source, filesystem=filesystem, limits=limits).metadata

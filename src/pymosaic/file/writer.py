@@ -204,19 +204,23 @@ class MosaicWriter(Closing):
             raise InvalidDataError(f"the data is not valid Arrow: {error}") from error
         _, capsule = batch.__arrow_c_array__()
         pieces = self._options.pieces(*measure(source, capsule))
-        if pieces == 1:
-            self._append_rows(source, capsule, 0, num_rows)
-            # Arrow's description of a wide batch takes memory that encoding needs.
-            del capsule
-            if self.buffered_bytes >= self._options.row_group_bytes:
-                self._flush()
-            return
-        self._flush()
-        # Whole bytes of validity bitmaps are faster to copy.
-        step = max(1, -(-num_rows // pieces // 8)) * 8
-        for start in range(0, num_rows, step):
-            self._append_rows(source, capsule, start, min(step, num_rows - start))
+        step = num_rows
+        if pieces > 1:
             self._flush()
+            # Whole bytes of validity bitmaps are faster to copy.
+            step = max(1, -(-num_rows // pieces // 8)) * 8
+        most = self._options.row_group_rows or _U32_MAX
+        start = 0
+        while start < num_rows:
+            count = min(step, num_rows - start, most - self._rows.num_rows)
+            self._append_rows(source, capsule, start, count)
+            start += count
+            if start == num_rows:
+                # Arrow's description of a wide batch takes memory that encoding needs.
+                del capsule
+            is_full = self._rows.num_rows == most
+            if is_full or pieces > 1 or self.buffered_bytes >= self._options.row_group_bytes:
+                self._flush()
 
     def _append_rows(self, source: ArrowSource, capsule: object, start: int, count: int) -> None:
         """Copy some rows of a batch into the row group, with columns distributed over threads."""
@@ -442,6 +446,7 @@ def write_table(
     compression_level: int = 1,
     num_buckets: int | Literal["auto"] | None = None,
     row_group_bytes: int = 256 << 20,
+    row_group_rows: int | None = None,
     max_dict_entries: int = 255,
     max_dict_bytes: int = 32 << 10,
     page_size_threshold: int = 32 << 10,
@@ -470,6 +475,8 @@ def write_table(
     row_group_bytes : int
         A row group ends with the batch that brings its serialised values to this size; for much
         larger batches, see ``split_batches``.
+    row_group_rows : int, optional
+        Maximum number of rows in a row group; batches are split and joined to reach it.
     max_dict_entries, max_dict_bytes : int
         Maximum entries and size of a dictionary; the size applies to strings, binary, large
         decimals and nanosecond timestamps.
@@ -511,6 +518,7 @@ def write_table(
         compression_level=compression_level,
         num_buckets=num_buckets,
         row_group_bytes=row_group_bytes,
+        row_group_rows=row_group_rows,
         max_dict_entries=max_dict_entries,
         max_dict_bytes=max_dict_bytes,
         page_size_threshold=page_size_threshold,

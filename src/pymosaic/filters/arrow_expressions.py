@@ -31,7 +31,7 @@ from pymosaic.filters.conditions import (
 from pymosaic.filters.operators import complement, mirrored, negation
 from pymosaic.filters.row_filter import Filter
 
-__all__ = ["Pushdown", "push_down"]
+__all__ = ["Pushdown", "push_down", "used_columns"]
 
 _COMPARISONS = {
     "equal": "==",
@@ -43,6 +43,8 @@ _COMPARISONS = {
 }
 # With more alternatives than this, a filter costs more than it saves.
 _MAX_GROUPS = 128
+# What is raised by a form of this or a later version of pyarrow that is not known here.
+_UNKNOWN_FORM = (pa.ArrowException, RecursionError, LookupError, ValueError)
 # Offset of metadata inside struct ArrowSchema: after format and name.
 _METADATA_POINTER = 2
 
@@ -96,11 +98,27 @@ def push_down(expression: pc.Expression, schema: pa.Schema) -> Pushdown:
         columns: dict[str, None] = {}
         tree = _parse(expression, columns)
         condition = _translate(tree, schema, negated=False)
-    except (pa.ArrowException, RecursionError, LookupError, ValueError):
-        # An unknown form, from this or a later version of pyarrow.
+    except _UNKNOWN_FORM:
         return Pushdown(None, None, False)
     row_filter, exact = to_filter(condition, _MAX_GROUPS)
     return Pushdown(row_filter, tuple(columns), exact)
+
+
+def used_columns(expression: pc.Expression) -> tuple[str, ...] | None:
+    """The columns that an expression uses, in order of first use; None if that is unknown.
+
+    Examples
+    --------
+    >>> import pyarrow.compute as pc
+    >>> used_columns((pc.field("b") > pc.field("a")) | pc.field("b").is_null())
+    ('b', 'a')
+    """
+    columns: dict[str, None] = {}
+    try:
+        _parse(expression, columns)
+    except _UNKNOWN_FORM:
+        return None
+    return tuple(columns)
 
 
 def _parse(expression: pc.Expression, columns: dict[str, None]) -> _Node:

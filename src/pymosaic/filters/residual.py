@@ -25,6 +25,25 @@ def residual_filter(
     (bool, Filter or None)
         Whether any row can match, and the remaining filter (None: all rows match).
     """
+    groups = _residual_groups(row_filter, constants)
+    rest = None if row_filter.rest is None else row_filter.rest.with_constants(constants)
+    if rest is not None and not rest.columns:
+        if not rest.mask({}, 1)[0].as_py():
+            return False, None
+        rest = None
+    if not groups:
+        return False, None
+    if () in groups:
+        groups = ((),)
+        if rest is None:
+            return True, None
+    return True, Filter(groups, rest)
+
+
+def _residual_groups(
+    row_filter: Filter, constants: Mapping[str, pa.Scalar]
+) -> tuple[tuple[Predicate, ...], ...]:
+    """Groups without tests that pass; an empty one always matches, and without any none does."""
     left = []
     for group in row_filter.conjunctions:
         open_tests = []
@@ -35,10 +54,8 @@ def residual_filter(
             elif not _passes(predicate, constant):
                 break
         else:
-            if not open_tests:
-                return True, None
             left.append(tuple(open_tests))
-    return bool(left), Filter(tuple(left)) if left else None
+    return tuple(left)
 
 
 def _passes(predicate: Predicate, constant: pa.Scalar) -> bool:

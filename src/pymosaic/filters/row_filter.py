@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pymosaic.arrow.statistics import ColumnStatistics
-from pymosaic.errors import ColumnNotFoundError
+from pymosaic.errors import ColumnNotFoundError, InvalidOptionError
+from pymosaic.filters.expression_test import ExpressionTest
 from pymosaic.filters.operators import NULL_TESTS
 from pymosaic.filters.predicates import Predicate
 from pymosaic.suggestions import did_you_mean
@@ -30,9 +31,12 @@ class Filter:
     ----------
     conjunctions : tuple of tuples of Predicate
         A row is kept if all predicates of any of the inner tuples are true.
+    rest : ExpressionTest, optional
+        What else must be true of a row. Only then may an inner tuple be empty, for all rows.
     """
 
     conjunctions: tuple[tuple[Predicate, ...], ...]
+    rest: ExpressionTest | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -44,7 +48,10 @@ class Filter:
         >>> parse_filters([[("b", ">", 1), ("a", "<", 5)], [("b", "is null")]]).columns
         ('b', 'a')
         """
-        return tuple(dict.fromkeys(test.column for group in self.conjunctions for test in group))
+        names = dict.fromkeys(test.column for group in self.conjunctions for test in group)
+        if self.rest is not None:
+            names |= dict.fromkeys(self.rest.columns)
+        return tuple(names)
 
     def validate(self, types: Mapping[str, pa.DataType]) -> None:
         """Check that every literal can be compared with its column.
@@ -70,13 +77,14 @@ class Filter:
         ...
         pymosaic.errors.InvalidOptionError: filters: column 'age' has type int8 and ...
         """
+        for name in self.columns:
+            if name not in types:
+                hint = did_you_mean(name, types)
+                raise ColumnNotFoundError(f"filters: no column is named {name!r}{hint}")
+        if self.rest is not None:
+            self.rest.validate(types)
         for group in self.conjunctions:
             for predicate in group:
-                if predicate.column not in types:
-                    hint = did_you_mean(predicate.column, types)
-                    raise ColumnNotFoundError(
-                        f"filters: no column is named {predicate.column!r}{hint}"
-                    )
                 if predicate.operator not in NULL_TESTS:
                     predicate.bind(types[predicate.column])
 
@@ -103,7 +111,15 @@ class Filter:
                 mask = predicate.mask(columns[predicate.column])
                 passed = mask if passed is None else pc.and_kleene(passed, mask)
             kept = passed if kept is None else pc.or_kleene(kept, passed)
-        return pc.fill_null(kept, False)
+        kept = None if kept is None else pc.fill_null(kept, False)
+        if self.rest is None:
+            return kept
+        # A batch without columns has a number of rows, too.
+        num_rows = getattr(columns, "num_rows", None)
+        if num_rows is None:
+            num_rows = len(columns[self.rest.columns[0]])
+        rest = self.rest.mask(columns, num_rows)
+        return rest if kept is None else pc.and_(kept, rest)
 
     def excludes(self, statistics: Callable[[str], ColumnStatistics | None], num_rows: int) -> bool:
         """Return whether no row of a row group can be kept, so that it need not be read.
@@ -154,7 +170,7 @@ class Filter:
         >>> parse_filters([("age", ">", 50)]).covers(ages.get, 10)
         True
         """
-        return any(
+        return self.rest is None and any(
             all(predicate.covers(statistics(predicate.column), num_rows) for predicate in group)
             for group in self.conjunctions
         )
@@ -168,12 +184,19 @@ class Filter:
         >>> parse_filters([("age", ">", 50), ("note", "is null")]).as_tuples()
         [[('age', '>', 50), ('note', 'is null')]]
         """
+        if self.rest is not None:
+            raise InvalidOptionError(f"filters: {self.rest} cannot be written as tuples")
         return [[predicate.as_tuple() for predicate in group] for group in self.conjunctions]
 
     def __str__(self) -> str:
-        return " or ".join(
+        groups = " or ".join(
             " and ".join(map(str, group))
             if len(self.conjunctions) == 1
             else f"({' and '.join(map(str, group))})"
             for group in self.conjunctions
         )
+        if self.rest is None:
+            return groups
+        if len(self.conjunctions) > 1:
+            groups = f"({groups})"
+        return f"{groups} and {self.rest}" if groups else str(self.rest)

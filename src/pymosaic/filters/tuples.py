@@ -1,4 +1,4 @@
-"""Filters as users write them: pyarrow.parquet's lists of tuples.
+"""Filters as users write them: pyarrow.parquet's lists of tuples, or text.
 
 ``[("a", ">", 5), ("b", "==", "x")]`` keeps rows that match both; a list of such lists keeps rows
 that match any of them.
@@ -17,12 +17,14 @@ from pymosaic.filters.literals import is_null
 from pymosaic.filters.operators import NULL_TESTS, OPERATORS, SET_TESTS
 from pymosaic.filters.predicates import Predicate
 from pymosaic.filters.row_filter import Filter
+from pymosaic.filters.text import parse_filter
 
 __all__ = ["parse_filters"]
 
 _EXAMPLE = (
     'write filters=[("age", ">", 50), ("city", "in", ["Oslo", "Rome"])], '
-    "or a list of such lists, at least one of which must match"
+    "or a list of such lists, at least one of which must match, "
+    "or text: filters=\"age > 50 and city in ('Oslo', 'Rome')\""
 )
 
 
@@ -31,7 +33,8 @@ def parse_filters(filters: object) -> Filter | None:
 
     Parameters
     ----------
-    filters : list of tuples, list of lists of tuples, or None
+    filters : list of tuples, list of lists of tuples, str, or None
+        Text is as for :func:`pymosaic.parse_filter`.
         Tuples are ``(column, operator, literal)``. Operators: ``=`` or ``==``, ``!=``, ``<``,
         ``<=``, ``>``, ``>=``, their negations ``not <`` to ``not >=`` (which keep NaN), ``in`` and
         ``not in`` (with a list, set, array, ... of literals), ``is null`` and ``is not null`` (the
@@ -62,8 +65,10 @@ def parse_filters(filters: object) -> Filter | None:
     """
     if filters is None:
         return None
+    if isinstance(filters, str):
+        filters = parse_filter(filters)
     if isinstance(filters, pc.Expression):
-        raise _malformed("pyarrow expressions are not supported")
+        raise _malformed("pyarrow expressions are not supported here")
     if not isinstance(filters, list | tuple):
         raise _malformed(f"got {reprlib.repr(filters)}")
     if not filters:

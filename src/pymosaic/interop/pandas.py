@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
     from pymosaic.datasets.dataset import Dataset
     from pymosaic.datasets.discovery import DatasetSource
+    from pymosaic.file.projection import Columns
     from pymosaic.file.reader import Types
+    from pymosaic.filters.given import Filters
     from pymosaic.limits import Limits
 
 __all__ = ["read_pandas"]
@@ -23,8 +25,9 @@ __all__ = ["read_pandas"]
 def read_pandas(
     source: DatasetSource | Dataset,
     *,
-    columns: Iterable[str] | None = None,
-    filters: object = None,
+    columns: Columns | None = None,
+    filters: Filters | None = None,
+    exclude: Columns | None = None,
     index: str | Iterable[str] | None = None,
     dtype_backend: str | None = None,
     filesystem: object = None,
@@ -38,10 +41,8 @@ def read_pandas(
     ----------
     source : str, path-like, list of those, or Dataset
         As for :func:`pymosaic.dataset`.
-    columns : list of str, optional
-        Names or patterns, as in :func:`pymosaic.read_table`.
-    filters : list of tuples, or list of lists of tuples, optional
-        Rows to keep, as in :func:`pymosaic.read_table`.
+    columns, filters, exclude
+        Columns and rows to read, as in :func:`pymosaic.read_table`.
     index : str or list of str, optional
         Columns that become the index. By default those that an unnamed index was written as;
         without any, rows are numbered.
@@ -84,5 +85,5 @@ def read_pandas(
             trust_statistics=trust_statistics,
             types=types,
         )
-    table = source.scan(columns, filters).to_table()
+    table = source.scan(columns, filters, exclude=exclude).to_table()
     return table_to_frame(table, index, dtype_backend)

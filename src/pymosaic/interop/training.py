@@ -6,7 +6,7 @@ reads its own part, so that processes need not talk to each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
@@ -20,6 +20,8 @@ from pymosaic.datasets.discovery import DatasetSource
 from pymosaic.datasets.matrix import RowGroup, check_matrix, read_blocks, row_groups
 from pymosaic.errors import InvalidOptionError, LimitExceededError
 from pymosaic.file.matrix import MatrixType, Nulls
+from pymosaic.file.projection import Columns
+from pymosaic.filters.given import Filters
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
 
@@ -70,9 +72,9 @@ class WideBatches:
     Parameters
     ----------
     source : Dataset, or what :func:`pymosaic.dataset` opens
-    features : list of str, optional
-        Columns of the matrix, or patterns; all but the labels by default. Columns that are not
-        numbers are refused by name.
+    features : list of str or callable, optional
+        Columns of the matrix, as in :func:`pymosaic.read_table`; all but the labels by default.
+        Columns that are not numbers are refused by name.
     label : str or list of str, optional
         The column with the label, which comes as a vector, or several, as a matrix.
     batch_size : int
@@ -110,10 +112,10 @@ class WideBatches:
         self,
         source: Dataset | DatasetSource,
         *,
-        features: Iterable[str] | None = None,
+        features: Columns | None = None,
         label: str | Sequence[str] | None = None,
         batch_size: int = 1024,
-        filters: object = None,
+        filters: Filters | None = None,
         shuffle: Shuffle = None,
         seed: int = 0,
         drop_last: bool = False,
@@ -353,7 +355,7 @@ def _labels(source: Dataset, label: str | Sequence[str] | None) -> list[str]:
     return found
 
 
-def _features(source: Dataset, features: Iterable[str] | None, labels: Sequence[str]) -> list[str]:
+def _features(source: Dataset, features: Columns | None, labels: Sequence[str]) -> list[str]:
     if features is None:
         return [name for name in source.schema.names if name not in set(labels)]
     chosen: list[str] = source.scan(columns=features).schema.names

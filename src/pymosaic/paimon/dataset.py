@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pymosaic.datasets.arrow_dataset import ArrowDataset
 from pymosaic.errors import InvalidOptionError
-from pymosaic.file.projection import resolve_columns
+from pymosaic.file.projection import Names, resolve_columns
 from pymosaic.filters.row_filter import Filter
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
@@ -146,7 +146,7 @@ class PaimonDataset(ArrowDataset):
         )
         return PaimonScan(self.base, self._rows, len(self._fields.names), task, limit)
 
-    def _select(self, columns: Iterable[str], option: str) -> pa.Schema:
+    def _select(self, columns: Names, option: str) -> pa.Schema:
         fields = self._fields
         positions = resolve_columns(columns, fields.catalog, option)
         return pa.schema([fields.field(place) for place in fields.catalog.places(positions)])

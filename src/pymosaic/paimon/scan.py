@@ -172,6 +172,12 @@ class PaimonScan(Scan):
             "to_numpy is not supported for Paimon tables: use to_table, to_batches or to_pandas"
         )
 
+    def take(self, *arguments: Any, **options: Any) -> NoReturn:
+        """Not supported: the columns of a row range are in several files."""
+        raise UnsupportedFeatureError(
+            "take is not supported for Paimon tables: read a table with to_table(), and take there"
+        )
+
     def summary(self) -> None:
         """None: statistics of manifests are not gathered for whole tables."""
 

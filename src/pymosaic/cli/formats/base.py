@@ -69,7 +69,7 @@ class _Batches(Protocol):
     @property
     def num_rows(self) -> int: ...
     def iter_batches(
-        self, batch_size: int, columns: list[str] | None, /
+        self, batch_size: int, /, *, columns: list[str] | None
     ) -> Iterator[pa.RecordBatch]: ...
     def close(self) -> None: ...
 
@@ -85,7 +85,7 @@ class OpenFileReader(TableReader):
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows, in bounded memory; of these columns (in this order) or all."""
         width = len(self.schema) if columns is None else len(columns)
-        return self._file.iter_batches(batch_rows(width), columns)
+        return self._file.iter_batches(batch_rows(width), columns=columns)
 
     def close(self) -> None:
         """Close the file."""
