@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
+from pymosaic.file import original_schema
 from pymosaic.format import annex_metadata
 from pymosaic.format.annex import SectionType
 from pymosaic.testing.annex import with_annex, without_annex
@@ -33,6 +34,12 @@ ZOO = {
         pa.array([1, 0, None, 1], pa.int16()), ["x", "y", "z"], ordered=True
     ),
     "dictionary of numbers": pa.array([7, 7, None, 1 << 40]).dictionary_encode(),
+    "duration": pa.array([1, None, -5, 1 << 62], pa.duration("ns")),
+    "list of durations": pa.array([[1], None, [], [5, None]], pa.list_(pa.duration("ms"))),
+    "map of durations": pa.array(
+        [[("a", 1)], None, [], [("b", None)]], pa.map_(pa.string(), pa.duration("s"))
+    ),
+    "dictionary of durations": pa.array([7, 7, None, 1], pa.duration("us")).dictionary_encode(),
     "large string": pa.array(TEXTS, pa.large_string()),
     "large binary": pa.array(BINARIES, pa.large_binary()),
     "string view": pa.array(TEXTS, pa.string_view()),
@@ -101,7 +108,8 @@ def test_stored_types_are_those_without_an_annex(data: bytes) -> None:
 
 
 def test_a_file_without_any_is_read_as_it_is_stored() -> None:
-    data = written(TABLE, checksum=False)
+    # Durations need an annex.
+    data = written(TABLE.drop([name for name in ZOO if "duration" in name]), checksum=False)
     assert pymosaic.read_table(data).equals(pymosaic.read_table(data, types="mosaic"))
 
 
@@ -338,3 +346,26 @@ class TestLies:
         body = b"\xff\xff\xff\xff" + annex_metadata.compress(b"\x00")
         data = with_annex(self.PLAIN, (SectionType.KEY_VALUES, body))
         self.refused(pymosaic.LimitExceededError, "max_block_bytes", data)
+
+
+def test_fields_that_many_columns_share_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = pa.schema([(f"c{i:03}", pa.uint8()) for i in range(200)] + [("z", pa.float16())])
+    table = schema.empty_table()
+    data = written(table)
+    parsed: list[bytes] = []
+    parse = original_schema.parse_group
+
+    def counted(frame: bytes, size: int, limits: pymosaic.Limits) -> pa.Schema:
+        parsed.append(frame)
+        return parse(frame, size, limits)
+
+    monkeypatch.setattr(original_schema, "parse_group", counted)
+    assert pymosaic.read_table(data).schema == schema
+    # Three groups of 64 are the same.
+    assert len(parsed) == len(set(parsed)) == 2
+    parsed.clear()
+    assert pymosaic.read_table(data, columns=["z", "c007"]).schema.types == [
+        pa.float16(),
+        pa.uint8(),
+    ]
+    assert len(parsed) == 2

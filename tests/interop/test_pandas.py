@@ -118,9 +118,10 @@ class TestValues:
         with pytest.raises(pa.ArrowException):
             written(pd.DataFrame({"a": [1, "x"]}, dtype=object))
 
-    def test_durations_are_refused_by_name(self) -> None:
-        with pytest.raises(pymosaic.UnsupportedFeatureError, match=r"column 'a'.*int64"):
-            written(pd.DataFrame({"a": pd.to_timedelta([1, 2])}))
+    def test_durations_come_back(self) -> None:
+        frame = pd.DataFrame({"a": pd.to_timedelta([1, None, -2])})
+        found = pymosaic.read_table(written(frame)).to_pandas()
+        pd.testing.assert_frame_equal(found, frame)
 
     def test_a_series_is_no_table(self) -> None:
         with pytest.raises(pymosaic.InvalidDataError, match="Series"):

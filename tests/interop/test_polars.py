@@ -107,17 +107,14 @@ def test_time_of_day_is_kept_to_the_millisecond() -> None:
         written(finer)
 
 
-@pytest.mark.parametrize(
-    ("data", "advice"),
-    [
-        (pl.DataFrame({"a": [{"x": 1}]}), "flatten"),
-        (pl.DataFrame({"a": [datetime.timedelta(1)]}), "int64"),
-    ],
-)
-def test_what_cannot_be_held_is_refused_with_advice(data: pl.DataFrame, advice: str) -> None:
-    with pytest.raises(pymosaic.UnsupportedFeatureError, match="column 'a'") as caught:
-        written(data)
-    assert advice in str(caught.value)
+def test_what_cannot_be_held_is_refused_with_advice() -> None:
+    with pytest.raises(pymosaic.UnsupportedFeatureError, match=r"column 'a'.*flatten"):
+        written(pl.DataFrame({"a": [{"x": 1}]}))
+
+
+def test_durations_come_back() -> None:
+    data = pl.DataFrame({"a": [datetime.timedelta(1), None, datetime.timedelta(microseconds=-1)]})
+    assert frame(pymosaic.read_table(written(data))).equals(data)
 
 
 def test_a_series_is_no_table() -> None:

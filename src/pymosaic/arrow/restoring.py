@@ -246,14 +246,22 @@ def restored_batch(
         return relabelled(batch, schema)
     columns = batch.columns
     alike: dict[tuple[pa.DataType, pa.DataType], list[int]] = {}
+    last: tuple[pa.DataType, pa.DataType] | None = None
+    numbers: list[int] = []
     for number in changed:
         column, kind = columns[number], schema.field(number).type
-        if number in dictionaries or not _is_plain(column.type) or not _is_plain(kind):
-            if not column.type.equals(kind, check_metadata=True):
+        stored = column.type
+        # It takes longer to find a type in a dictionary than to compare two.
+        if last is not None and last[0] == stored and last[1] == kind:
+            numbers.append(number)
+        elif number in dictionaries or not _is_plain(stored) or not _is_plain(kind):
+            if not stored.equals(kind, check_metadata=True):
                 _check_width(column, kind, max_bytes)
                 columns[number] = restored(column, kind, dictionaries.get(number))
         else:
-            alike.setdefault((column.type, kind), []).append(number)
+            last = stored, kind
+            numbers = alike.setdefault(last, [])
+            numbers.append(number)
     for (_, kind), numbers in alike.items():
         for start in range(0, len(numbers), _TOGETHER):
             run = numbers[start : start + _TOGETHER]

@@ -21,6 +21,7 @@ timestamp[s], timestamp[ms]                   TIMESTAMP(3)            timestamp[
 timestamp[us], timestamp[ns]                  TIMESTAMP(6), (9)       timestamp[us], [ns]
 struct<millis: int64, nanos_of_milli: int32>  TIMESTAMP(9)            timestamp[ns]
 timestamp with a time zone                    TIMESTAMP_LTZ(p), zone  same, zone kept
+duration, with an annex, which has the unit   BIGINT                  int64
 list, large_list, fixed_size_list, list_view  ARRAY                   list
 map with a scalar key                         MAP                     map
 dictionary, run_end_encoded, extension        that of their values    that of their values
@@ -39,10 +40,10 @@ from typing import NoReturn
 
 import pyarrow as pa
 
-from pymosaic.errors import UnsupportedFeatureError
+from pymosaic.errors import InvalidDataError, UnsupportedFeatureError
 from pymosaic.limits import MAX_NESTING_DEPTH
 
-__all__ = ["fixed_bits", "refuse_type"]
+__all__ = ["check_durations", "duration_units", "fixed_bits", "refuse_type"]
 
 
 def fixed_bits(data_type: pa.DataType) -> int | None:
@@ -62,6 +63,33 @@ def fixed_bits(data_type: pa.DataType) -> int | None:
         return int(data_type.bit_width)
     except ValueError:
         return None
+
+
+def duration_units(data_type: pa.DataType) -> tuple[str, ...]:
+    """The units of all durations in a type: their values are stored as integers.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> duration_units(pa.list_(pa.duration("ms")))
+    ('ms',)
+    """
+    data_type = _unwrapped(data_type)
+    if pa.types.is_duration(data_type):
+        return (data_type.unit,)
+    children = (data_type.field(number) for number in range(data_type.num_fields))
+    return tuple(unit for child in children for unit in duration_units(child.type))
+
+
+def check_durations(data: pa.Schema, wanted: pa.Schema) -> None:
+    """Refuse data whose integers would be taken for durations of another unit."""
+    for field in data:
+        other = wanted.field(field.name).type
+        if duration_units(field.type) != duration_units(other) and field.type != pa.null():
+            raise InvalidDataError(
+                f"column {field.name!r} is {field.type} in the data, but {other} in the writer's "
+                "schema; cast it first"
+            )
 
 
 def _unwrapped(data_type: pa.DataType) -> pa.DataType:
@@ -106,7 +134,7 @@ def _scalar_advice(data_type: pa.DataType) -> str | None:
     if pa.types.is_union(data_type):
         return "split it into one column per member type"
     if pa.types.is_duration(data_type):
-        return "cast it to int64"
+        return "its unit is kept in the annex, which needs checksum=True; or cast it to int64"
     if pa.types.is_interval(data_type):
         return "split it into integer columns"
     if pa.types.is_decimal256(data_type) and data_type.precision > 38:

@@ -17,6 +17,7 @@ from itertools import islice
 import numpy as np
 import pyarrow as pa
 
+from pymosaic.arrow.types import duration_units
 from pymosaic.datasets.discovery import DataFile
 from pymosaic.datasets.head_store import HeadStore
 from pymosaic.datasets.log import read_log
@@ -25,7 +26,7 @@ from pymosaic.datasets.records import RECORDS_DIRECTORY, JobRecord, list_records
 from pymosaic.datasets.schema_union import unite
 from pymosaic.datasets.snapshot import take_snapshot
 from pymosaic.datasets.splitting import check_partition_columns
-from pymosaic.errors import InvalidDataError, InvalidOptionError
+from pymosaic.errors import DatasetError, InvalidDataError, InvalidOptionError
 from pymosaic.file.open_file import FileHead
 from pymosaic.file.row_group_reader import Selection
 from pymosaic.io import Directory, Entry
@@ -88,6 +89,7 @@ def check_appendable(
     ...
     pymosaic.errors.DatasetError: column 'n' is int64 in daily/day=... and string in the data...
     """
+    _check_units(storage, schema)
     latest = _committed_last(storage)
     if latest is not None:
         keys = _keys_of_dataset(storage, latest, schema, partition_by)
@@ -108,6 +110,24 @@ def check_appendable(
             if attempt == _ATTEMPTS - 1:
                 raise
     return keys
+
+
+def _check_units(storage: Directory, schema: pa.Schema) -> None:
+    """Refuse durations of other units than the dataset has; files store both as integers."""
+    new = {field.name: field.type for field in schema if duration_units(field.type)}
+    if not new or not take_snapshot(storage).files:
+        return
+    from pymosaic.datasets.dataset import Dataset
+
+    known = Dataset(storage.base, filesystem=storage.filesystem, defer_conflicts=True).schema
+    for name, data_type in new.items():
+        place = known.get_field_index(name)
+        units = () if place < 0 else duration_units(known.field(place).type)
+        if units and units != duration_units(data_type):
+            raise DatasetError(
+                f"column {name!r} is {known.field(place).type} in {storage.name} and {data_type} "
+                f"in {_NEW}: {_ADVICE}"
+            )
 
 
 def any_file(storage: Directory) -> Entry | None:

@@ -119,6 +119,10 @@ class Dataset(ArrowDataset):
         else:
             self._schema = self._given(schema)
         original = None if self._originals is None else self._originals.schema(self._schema)
+        for name, error in () if self._originals is None else self._originals.conflicts.items():
+            if self._conflicts is None:
+                raise error
+            self._conflicts[name] = error
         self._original = original if types == "arrow" else None
         self._described = None if original is None else original[0]
         self._user = {} if self._originals is None else self._originals.user_metadata

@@ -32,7 +32,7 @@ from pymosaic.errors import (
     LimitExceededError,
     located,
 )
-from pymosaic.file.merged_metadata import merged_metadata
+from pymosaic.file.merged_metadata import check_units, merged_metadata
 from pymosaic.file.open_file import FileHead, OpenFile, head_of
 from pymosaic.file.plan import plan_row_group
 from pymosaic.file.row_group_reader import BucketLoader, RowGroupReader
@@ -181,6 +181,7 @@ def _open_inputs(
             raise InvalidDataError(
                 f"{name} cannot be merged with {inputs[0].name}: {_difference(inputs[0], opened)}"
             )
+    check_units([item.metadata for item in inputs], inputs[0].head.catalog, limits)
     return inputs, block
 
 

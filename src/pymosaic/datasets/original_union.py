@@ -14,7 +14,8 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from pymosaic.errors import located
+from pymosaic.arrow.types import duration_units
+from pymosaic.errors import DatasetError, located
 from pymosaic.file.open_file import FileHead
 from pymosaic.file.original_schema import OriginalSchema
 from pymosaic.file.row_group_reader import Selection
@@ -38,6 +39,9 @@ class OriginalUnion:
         self._metadata: dict[bytes, bytes] | None = None
         self._user: dict[str, str] = {}
         self._key_values: bytes | None = None
+        # By name: the first type with durations, and the error for another unit.
+        self._durations: dict[str, pa.DataType] = {}
+        self.conflicts: dict[str, DatasetError] = {}
 
     def add(self, head: FileHead) -> None:
         """Take a file into account; its head must keep metadata."""
@@ -67,6 +71,7 @@ class OriginalUnion:
         found = {
             field.name: (given, field) for given, field in zip(listed.values(), stored, strict=True)
         }
+        self._compare_durations(found)
         for name, known in list(self._fields.items()):
             other = found.pop(name, None)
             if other is not None:
@@ -79,6 +84,18 @@ class OriginalUnion:
                     self._plain.add(name)
                 else:
                     self._fields[name] = pair
+
+    def _compare_durations(self, found: Mapping[str, tuple[pa.Field, pa.Field]]) -> None:
+        """Integers of different units must not end up in one column."""
+        for name, (given, kept) in found.items():
+            if given.type == kept.type or not (units := duration_units(given.type)):
+                continue
+            first = self._durations.setdefault(name, given.type)
+            if duration_units(first) != units:
+                self.conflicts[name] = DatasetError(
+                    f"column {name!r} is {first} in one file and {given.type} in another: write "
+                    "one of them anew, or read the integers with types='mosaic'"
+                )
 
     def _unite(
         self, name: str, known: tuple[pa.Field, pa.Field], other: tuple[pa.Field, pa.Field]

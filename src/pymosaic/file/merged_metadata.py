@@ -2,21 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from pymosaic.arrow.types import duration_units
+from pymosaic.errors import InvalidDataError
 from pymosaic.file.original_schema import (
     emit_dictionaries,
     parse_dictionaries,
+    parse_group,
     united_dictionary,
 )
 from pymosaic.format import annex_metadata
 from pymosaic.format.annex import METADATA_SECTIONS, Body, SectionType
 from pymosaic.format.annex_metadata import KeyValues
+from pymosaic.kernels.catalog import Catalog
 from pymosaic.limits import Limits
 
-__all__ = ["merged_metadata"]
+__all__ = ["check_units", "merged_metadata"]
+
+
+def check_units(files: Sequence[Mapping[int, bytes]], catalog: Catalog, limits: Limits) -> None:
+    """Refuse files with the same columns whose durations, stored as integers, have other units."""
+    known: dict[int, tuple[str, ...]] = {}
+    seen: set[bytes] = set()
+    for file in files:
+        fields, directory = file.get(SectionType.FIELDS), file.get(SectionType.FIELD_DIRECTORY)
+        if fields is None or directory is None or fields + directory in seen:
+            continue
+        seen.add(fields + directory)
+        for position, units in _units(fields, directory, catalog, limits):
+            if known.setdefault(position, units) != units:
+                raise InvalidDataError(
+                    f"column {catalog.name(position)!r} is a duration of other units in one file "
+                    "than in another"
+                )
+
+
+def _units(
+    fields: bytes, directory: bytes, catalog: Catalog, limits: Limits
+) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The columns of a file that have durations, and the units of these."""
+    listed = annex_metadata.parse_directory(directory, catalog.num_columns, len(fields), limits)
+    groups = zip(
+        listed.firsts.tolist(), listed.offsets.tolist(), listed.sizes.tolist(), strict=True
+    )
+    for first, offset, (size, content_size) in groups:
+        group = parse_group(fields[offset : offset + size], content_size, limits)
+        for field, position in zip(group, listed.positions[first:].tolist(), strict=False):
+            units = duration_units(field.type)
+            if units:
+                yield position, units
 
 
 def merged_metadata(files: Sequence[Mapping[int, bytes]], limits: Limits) -> list[Body]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -37,6 +38,7 @@ __all__ = [
     "check_user_metadata",
     "emit_dictionaries",
     "parse_dictionaries",
+    "parse_group",
     "united_dictionary",
 ]
 
@@ -241,8 +243,9 @@ class OriginalSchema:
         self._file = file
         self._key_values: KeyValues | None = None
         self._directory: FieldDirectory | None = None
-        self._groups: set[int] = set()
-        self._fields: dict[int, pa.Field] = {}
+        # Frames of groups that were read, and what each different frame says of its columns.
+        self._frames: dict[int, bytes] = {}
+        self._groups: dict[bytes, pa.Schema] = {}
         self._dictionaries: dict[int, pa.Array] | None = None
         # What was asked for last; reading asks several times.
         self._described: tuple[Selection, tuple[pa.Schema, list[int]]] | None = None
@@ -295,24 +298,60 @@ class OriginalSchema:
     def _describe(self, selection: Selection) -> tuple[pa.Schema, list[int]]:
         stored = selection.import_schema()
         metadata = dict(self.key_values.arrow) or None
-        listed = self.fields(selection.positions)
-        if not listed:
+        directory = self._load_directory()
+        if directory is None:
             return stored.with_metadata(metadata), []
         fields = list(stored)
-        changed = []
-        for index, field in listed.items():
-            if not field.type.equals(fields[index].type, check_metadata=True):
-                changed.append(index)
-            fields[index] = field.with_name(fields[index].name)
+        listed, changed = self._listed(directory, selection.positions, fields)
+        if not listed:
+            return stored.with_metadata(metadata), []
+        for place, field in listed.items():
+            fields[place] = field.with_name(fields[place].name)
         return pa.schema(fields, metadata), changed
 
     def fields(self, positions: Positions) -> dict[int, pa.Field]:
         """The fields of columns that have one, by their place among the positions."""
-        if not self._load(positions):
+        directory = self._load_directory()
+        if directory is None:
             return {}
-        known = self._fields
-        places = enumerate(positions.tolist())
-        return {place: known[position] for place, position in places if position in known}
+        stored = Selection(self._file.catalog, positions).import_schema()
+        return self._listed(directory, positions, list(stored))[0]
+
+    def _listed(
+        self, directory: FieldDirectory, positions: Positions, stored: list[pa.Field]
+    ) -> tuple[dict[int, pa.Field], list[int]]:
+        """The same, held against the stored ones, and which of them have other types.
+
+        Many columns have the same few fields: each of these is looked at once.
+        """
+        if not len(directory.positions):
+            return {}, []
+        found = np.searchsorted(directory.positions, positions)
+        found[found == len(directory.positions)] = 0
+        places = np.flatnonzero(directory.positions[found] == positions)
+        found = found[places]
+        groups = np.searchsorted(directory.firsts, found, side="right") - 1
+        self._load(directory, np.unique(groups).tolist())
+        known: dict[tuple[bytes, int], _KnownField] = {}
+        listed: dict[int, pa.Field] = {}
+        changed = []
+        offsets = (found - directory.firsts[groups]).tolist()
+        for place, group, offset in zip(places.tolist(), groups.tolist(), offsets, strict=True):
+            key = self._frames[group], offset
+            given = known.get(key)
+            if given is None:
+                given = known[key] = _known_field(self._groups[key[0]].field(offset))
+            kept = stored[place]
+            if given.stored_type != kept.type or given.nullable != kept.nullable:
+                raise CorruptFileError(
+                    f"column {kept.name!r} is stored as {kept.type}, but its field as "
+                    f"{given.stored_type}",
+                    structure=_STRUCTURE,
+                )
+            listed[place] = given.field
+            if given.changes_type:
+                changed.append(place)
+        return listed, changed
 
     @property
     def is_kept(self) -> bool:
@@ -343,26 +382,29 @@ class OriginalSchema:
         annex_format.check_body(section, body)
         return body
 
-    def _load(self, positions: Positions) -> bool:
-        """Read the fields of some columns; whether any of them has one."""
-        directory = self._load_directory()
-        if directory is None:
-            return False
-        found = np.flatnonzero(np.isin(directory.positions, positions))
-        groups = np.unique(np.searchsorted(directory.firsts, found, side="right") - 1)
-        missing = [group for group in groups.tolist() if group not in self._groups]
+    def _load(self, directory: FieldDirectory, groups: list[int]) -> None:
+        """Read groups of fields."""
+        missing = [group for group in groups if group not in self._frames]
         section = self._section(SectionType.FIELDS)
-        if section is not None and missing:
-            starts = (section.start + directory.offsets[missing]).tolist()
-            sizes = directory.sizes[missing].tolist()
-            ranges = [(start, size) for start, (size, _) in zip(starts, sizes, strict=True)]
-            fetched = self._file.fetch(ranges)
-            for group, (_, content_size), data in zip(missing, sizes, fetched, strict=True):
-                first = int(directory.firsts[group])
-                members = directory.positions[first : first + int(directory.counts[group])]
-                self._fields.update(self._parse(content_size, data, members))
-                self._groups.add(group)
-        return len(found) > 0
+        if section is None or not missing:
+            return
+        starts = (section.start + directory.offsets[missing]).tolist()
+        sizes = directory.sizes[missing].tolist()
+        counts = directory.counts[missing].tolist()
+        ranges = [(start, size) for start, (size, _) in zip(starts, sizes, strict=True)]
+        fetched = self._file.fetch(ranges)
+        for group, count, (_, content_size), data in zip(
+            missing, counts, sizes, fetched, strict=True
+        ):
+            frame = bytes(data)
+            known = self._groups.get(frame)
+            if known is None:
+                known = self._groups[frame] = parse_group(frame, content_size, self._file.limits)
+            if len(known) != count:
+                raise CorruptFileError(
+                    f"{len(known)} fields for {count} columns", structure=_STRUCTURE
+                )
+            self._frames[group] = frame
 
     def _load_directory(self) -> FieldDirectory | None:
         if self._directory is None:
@@ -376,37 +418,48 @@ class OriginalSchema:
             )
         return self._directory
 
-    def _parse(
-        self, content_size: int, data: memoryview, members: Positions
-    ) -> dict[int, pa.Field]:
-        """The fields of a group by position, held against the types that are stored."""
-        content = ZSTD.decompress(data, content_size, _STRUCTURE, self._file.limits)
-        try:
-            schema = pa.ipc.read_schema(pa.py_buffer(content))
-        # The code of a registered extension type parses parameters, and may raise anything.
-        except Exception as error:
-            raise CorruptFileError(f"fields: {error}", structure=_STRUCTURE) from error
-        if len(schema) != len(members):
-            raise CorruptFileError(
-                f"{len(schema)} fields for {len(members)} columns", structure=_STRUCTURE
-            )
-        named = pa.schema([field.with_name(f"{i:06}") for i, field in enumerate(schema)])
-        try:
-            catalog = catalog_from_arrow(named, 1)
-        except MosaicError as error:
-            raise CorruptFileError(f"fields: {error}", structure=_STRUCTURE) from error
-        claimed = Selection(catalog, np.arange(len(named))).import_schema()
-        stored = Selection(self._file.catalog, members).import_schema()
-        for left, right in zip(claimed, stored, strict=True):
-            if left.type != right.type or left.nullable != right.nullable:
-                raise CorruptFileError(
-                    f"column {right.name!r} is stored as {right.type}, but its field as "
-                    f"{left.type}",
-                    structure=_STRUCTURE,
-                )
-        pairs = zip(members.tolist(), schema, stored, strict=True)
-        return {
-            # A type that this version of pyarrow cannot make stays as it is stored.
-            position: field if can_restore(kept.type, field.type) else field.with_type(kept.type)
-            for position, field, kept in pairs
-        }
+
+def parse_group(frame: bytes, content_size: int, limits: Limits) -> pa.Schema:
+    """The fields of a group."""
+    content = ZSTD.decompress(frame, content_size, _STRUCTURE, limits)
+    try:
+        return pa.ipc.read_schema(pa.py_buffer(content))
+    # The code of a registered extension type parses parameters, and may raise anything.
+    except Exception as error:
+        raise CorruptFileError(f"fields: {error}", structure=_STRUCTURE) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownField:
+    """A field, and how it is stored; another type than the stored one is one that can be made."""
+
+    field: pa.Field
+    stored_type: pa.DataType
+    nullable: bool
+    changes_type: bool
+
+
+def _known_field(field: pa.Field) -> _KnownField:
+    data_type = field.type
+    plain = data_type.num_fields == 0 and not isinstance(
+        data_type, pa.DictionaryType | pa.BaseExtensionType
+    )
+    kept = (_plain_form if plain else _stored_form)(data_type, field.nullable)
+    changes_type = not data_type.equals(kept.type, check_metadata=True)
+    if changes_type and not can_restore(kept.type, data_type):
+        # A type that this version of pyarrow cannot make stays as it is stored.
+        return _KnownField(field.with_type(kept.type), kept.type, kept.nullable, False)
+    return _KnownField(field, kept.type, kept.nullable, changes_type)
+
+
+def _stored_form(data_type: pa.DataType, nullable: bool) -> pa.Field:
+    """The field that a column of a type is read as."""
+    try:
+        catalog = catalog_from_arrow(pa.schema([pa.field("0", data_type, nullable)]), 1)
+    except MosaicError as error:
+        raise CorruptFileError(f"fields: {error}", structure=_STRUCTURE) from error
+    return Selection(catalog, np.zeros(1, np.int64)).import_schema().field(0)
+
+
+# Types with others inside count as equal whatever these are called.
+_plain_form = lru_cache(maxsize=1024)(_stored_form)

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from pymosaic.arrow.input import batches_of, open_data
+from pymosaic.arrow.types import check_durations, duration_units, refuse_type
 from pymosaic.closing import Closing
 from pymosaic.errors import ClosedError, InvalidDataError, InvalidOptionError
 from pymosaic.file.options import WRITER_OPTIONS, WriterOptions
@@ -112,6 +113,11 @@ class MosaicWriter(Closing):
         self._catalog = catalog_from_arrow(
             self._schema, self._options.bucket_count(num_columns), unusual
         )
+        # A type that is no plain one may have durations in it, whose unit only the annex tells.
+        durations = [field for field in map(schema.field, unusual) if duration_units(field.type)]
+        if durations and not self._options.checksum:
+            refuse_type(durations[0].name, durations[0].type)
+        self._has_durations = bool(durations)
         self._statistics = _statistics_positions(self._options, self._catalog, self._schema)
         self._compressor = self._options.codec.compressor(
             self._options.compression_level, self._options.checksum
@@ -243,6 +249,8 @@ class MosaicWriter(Closing):
         if self._source is not None and self._source[0].equals(schema):
             return self._source[1]
         source = bind(schema, self._catalog, self._schema)
+        if self._has_durations or source.has_durations:
+            check_durations(schema, self._schema)
         self._source = schema, source
         return source
 

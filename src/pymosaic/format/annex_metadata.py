@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -52,6 +53,9 @@ _NUMBER = np.dtype(">u4")
 _STRUCTURE = "annex"
 _PREFIX = 4
 _LEVEL = 3
+# What was parsed last is kept, for files of the same schema: how many blocks, of which size.
+_KEPT_BLOCKS = 4
+_KEPT_BYTES = 4 << 20
 _ARROW, _USER = 0, 1
 _compressor = ZSTD.compressor(_LEVEL, checksum=True)
 
@@ -146,6 +150,15 @@ def emit_key_values(pairs: KeyValues) -> bytes:
 
 def parse_key_values(body: bytes | memoryview, limits: Limits) -> KeyValues:
     """Parse a section of key-values; kinds that are not known are skipped."""
+    return (_kept_key_values if _is_small(body) else _parse_key_values)(bytes(body), limits)
+
+
+def _is_small(body: bytes | memoryview) -> bool:
+    """Whether the content of a block may be kept for the next file that has the same."""
+    return int.from_bytes(body[:_PREFIX], "big") <= _KEPT_BYTES
+
+
+def _parse_key_values(body: bytes, limits: Limits) -> KeyValues:
     reader = _Reader(_content(body, limits))
     arrow, user = [], []
     for _ in range(reader.count()):
@@ -159,6 +172,10 @@ def parse_key_values(body: bytes | memoryview, limits: Limits) -> KeyValues:
             except UnicodeDecodeError as error:
                 raise CorruptFileError(f"user metadata: {error}", structure=_STRUCTURE) from error
     return KeyValues(tuple(arrow), tuple(user))
+
+
+# pandas has a text for each column there.
+_kept_key_values = lru_cache(maxsize=_KEPT_BLOCKS)(_parse_key_values)
 
 
 def emit_directory(positions: Sequence[int], groups: Sequence[tuple[int, int, int]]) -> bytes:
@@ -176,6 +193,13 @@ def parse_directory(
 
     Checked: positions ascend and exist, groups hold all listed columns and fill ``fields_size``.
     """
+    parse = _kept_directory if _is_small(body) else _parse_directory
+    return parse(bytes(body), num_columns, fields_size, limits)
+
+
+def _parse_directory(
+    body: bytes, num_columns: int, fields_size: int, limits: Limits
+) -> FieldDirectory:
     content = _content(body, limits)
     numbers = np.frombuffer(content, np.uint8, len(content) // 4 * 4).view(_NUMBER).astype(np.int64)
     if len(numbers) < 2 or len(content) != 4 * (2 + int(numbers[0]) + 3 * int(numbers[1])):
@@ -193,6 +217,9 @@ def parse_directory(
         raise CorruptFileError("fields do not match their directory", structure=_STRUCTURE)
     starts = ends - groups
     return FieldDirectory(positions, groups[:, 0], starts[:, 0], starts[:, 1], groups[:, 1:])
+
+
+_kept_directory = lru_cache(maxsize=_KEPT_BLOCKS)(_parse_directory)
 
 
 def emit_content(content: bytes) -> bytes:

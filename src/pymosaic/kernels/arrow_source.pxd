@@ -66,6 +66,7 @@ cdef class ArrowSource:
         int64_t fields_capacity
         ByteVector text
         readonly int64_t num_columns
+        readonly bint has_durations
         int32_t* columns         # field of each Arrow column
         int32_t* child_index     # position in the catalog -> Arrow column
 

@@ -9,6 +9,9 @@ class ArrowSource:
 
     @property
     def num_columns(self) -> int: ...
+    @property
+    def has_durations(self) -> bool:
+        """Whether a type has a duration: its unit must be compared with that of the writer."""
 
 def catalog_from_arrow(
     schema: pa.Schema, num_buckets: int, unusual: list[int] | None = None

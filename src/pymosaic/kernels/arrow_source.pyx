@@ -88,9 +88,11 @@ cdef class ArrowSource:
                 return REFUSED
             field.child = child
             copy_type(&field, &self.fields[child])
-        elif not describe_scalar(schema.format, &field):
-            if not self.describe_nested(schema, &field, depth, top):
-                return REFUSED
+        elif describe_scalar(schema.format, &field):
+            if schema.format[0] == c't' and schema.format[1] == c'D':
+                self.has_durations = True
+        elif not self.describe_nested(schema, &field, depth, top):
+            return REFUSED
         if field.type_id == TIMESTAMP_LTZ and schema.dictionary == NULL and field.extra_length == 0:
             # "tsX:zone"; an empty zone means none.
             field.extra_offset = <uint32_t>self.text.size
@@ -333,6 +335,9 @@ cdef bint describe_temporal(const char* format, SourceField* field) noexcept nog
         if unit == c's':
             return set_scalar(field, SOURCE_CONVERT, field.type_id, 8, CONVERT_SECONDS)
         return set_scalar(field, SOURCE_FIXED, field.type_id, 8, 0)
+    if format[1] == c'D':
+        # The unit is kept in the annex; whoever calls compares it.
+        return set_scalar(field, SOURCE_FIXED, BIGINT, 8, CONVERT_NONE)
     return False
 
 
