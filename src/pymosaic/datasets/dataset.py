@@ -15,8 +15,8 @@ from pymosaic.datasets.file_columns import select_fields
 from pymosaic.datasets.files import DatasetFiles, warn_skipped
 from pymosaic.datasets.head_store import HeadStore
 from pymosaic.datasets.original_union import OriginalUnion
+from pymosaic.datasets.partitioning import Partition, typed_partition
 from pymosaic.datasets.partitioning import partition_schema as infer_schema
-from pymosaic.datasets.partitioning import typed_partition
 from pymosaic.datasets.scan import Scan
 from pymosaic.datasets.scan_task import ScanTask
 from pymosaic.datasets.schema_union import unite
@@ -106,12 +106,13 @@ class Dataset(ArrowDataset):
             partition_schema = infer_schema(
                 {file.path: file.partition for file in files}, schema, _kept_types(files)
             )
-            files = [
-                replace(
-                    file, partition=typed_partition(file.partition, partition_schema, file.path)
-                )
-                for file in files
-            ]
+            # Files of one partition share its values, which take a while to parse.
+            typed: dict[Partition, Partition] = {}
+            for place, file in enumerate(files):
+                if file.partition not in typed:
+                    values = typed_partition(file.partition, partition_schema, file.path)
+                    typed[file.partition] = values
+                files[place] = replace(file, partition=typed[file.partition])
         self._partition_schema: pa.Schema = partition_schema
         self._files = DatasetFiles(found.base, tuple(files), self._heads, on_error)
         if schema is None:
