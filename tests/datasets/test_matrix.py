@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pymosaic
-from pymosaic import DatasetError, InvalidDataError, InvalidOptionError
+from pymosaic import DatasetError, InvalidDataError, InvalidOptionError, LimitExceededError
+from pymosaic.testing import pieces
 
 
 @pytest.fixture
@@ -91,6 +92,19 @@ def test_large_numbers_are_rounded_however_they_are_converted(tmp_path):
         assert matrix.tolist() == [[2.0**53, 1, float("inf")]]
         assert scan.to_numpy(dtype="float64")[0].tolist() == [[2.0**53, 1, 1e300]]
     assert scan.to_numpy(["a"], dtype="int64", nulls=0)[0].tolist() == [[2**53 + 1]]
+
+
+@pytest.mark.parametrize("columns", [["late"], ["day"]])
+def test_rows_that_a_file_only_claims_do_not_fill_memory(columns, tmp_path):
+    (tmp_path / "day=1").mkdir()
+    index = pieces.row_group(1 << 22)
+    content = pieces.forge(b"", pieces.schema(("a", pieces.INTEGER)), index)
+    (tmp_path / "day=1" / "claims.mosaic").write_bytes(content)
+    pymosaic.write_table(pa.table({"late": [1]}), tmp_path / "day=1" / "x.mosaic")
+    limits = pymosaic.Limits(max_row_group_bytes=1 << 20)
+    scan = pymosaic.dataset(tmp_path, limits=limits).scan(columns=columns)
+    with pytest.raises(LimitExceededError, match=r"claims\.mosaic.*columns that the file lacks"):
+        scan.to_numpy()
 
 
 def test_row_groups_of_which_nothing_is_read_are_chosen_by_their_directory(base):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pymosaic.datasets.binding import BoundFile, ColumnBinding
 from pymosaic.datasets.head_store import HeadStore
 from pymosaic.datasets.plan import Piece
-from pymosaic.datasets.scan_task import ScanTask
+from pymosaic.datasets.scan_task import ScanTask, check_made_up
 from pymosaic.errors import DatasetError, InvalidOptionError
 from pymosaic.file.matrix import Matrix, MatrixType, Rows, check_numbers
 from pymosaic.file.row_group_reader import RowGroupReader
@@ -174,6 +174,7 @@ class _Columns:
 
     def __init__(self, task: ScanTask) -> None:
         names = task.schema.names
+        self._limits = task.limits
         keys = set(task.partition_schema.names)
         self._keys = {name: place for place, name in enumerate(names) if name in keys}
         # The column of the matrix for each column that files have.
@@ -190,6 +191,9 @@ class _Columns:
             raise DatasetError(
                 f"{piece.path} has changed since the scan was planned: plan it again"
             )
+        made_up = len(self._keys) + int(np.count_nonzero(~columns.has))
+        width = made_up * matrix.kind.dtype.itemsize
+        check_made_up(piece.num_rows, max(width, columns.null_width), self._limits, piece.path)
         rows = item.wanted()
         if columns.is_plain:
             has = columns.has

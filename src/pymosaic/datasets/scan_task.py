@@ -28,7 +28,7 @@ from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
 from pymosaic.threads import num_threads, read_ahead
 
-__all__ = ["BATCH_ROWS", "PartitionColumns", "ScanTask", "read_pieces"]
+__all__ = ["BATCH_ROWS", "PartitionColumns", "ScanTask", "check_made_up", "read_pieces"]
 
 BATCH_ROWS = 65_536
 # Maximum compressed bytes in flight; decoded, they take a few times as much.
@@ -405,20 +405,24 @@ class _Completing:
         return {self._with_dictionary[number]: array for number, array in found.items()}
 
     def _check_size(self, num_rows: int, columns: FileColumns, piece: Piece) -> None:
-        """Apply the limit to columns that are made up, not read: a file may claim any row count."""
         width = columns.null_width + sum(
             _PARTITION_WIDTH + len(str(value))
             for key, value in piece.partition
             if key in self._partitions.added
         )
-        limit = self._limits.max_row_group_bytes
-        if num_rows * width > limit:
-            raise LimitExceededError(
-                f"{num_rows} rows, with columns that the file lacks, take more than "
-                f"Limits.max_row_group_bytes ({limit})",
-                piece.path,
-                "row group",
-            )
+        check_made_up(num_rows, width, self._limits, piece.path)
+
+
+def check_made_up(num_rows: int, width: int, limits: Limits, path: str) -> None:
+    """Apply the limit to columns that are made up, not read: a file may claim any row count."""
+    limit = limits.max_row_group_bytes
+    if num_rows * width > limit:
+        raise LimitExceededError(
+            f"{num_rows} rows, with columns that the file lacks, take more than "
+            f"Limits.max_row_group_bytes ({limit})",
+            path,
+            "row group",
+        )
 
 
 def _order(num_columns: int, last: list[int]) -> list[int] | None:
