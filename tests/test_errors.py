@@ -27,6 +27,10 @@ PLAIN = [
     pymosaic.DatasetError,
     pymosaic.DatasetExistsError,
     pymosaic.UnknownOptionError,
+    pymosaic.RowNotFoundError,
+    pymosaic.InvalidTypeError,
+    pymosaic.FileMissingError,
+    pymosaic.DirectoryGivenError,
 ]
 
 
@@ -44,6 +48,10 @@ PLAIN = [
         (pymosaic.CommitConflictError, RuntimeError),
         (pymosaic.DatasetError, ValueError),
         (pymosaic.DatasetExistsError, FileExistsError),
+        (pymosaic.RowNotFoundError, IndexError),
+        (pymosaic.InvalidTypeError, TypeError),
+        (pymosaic.FileMissingError, FileNotFoundError),
+        (pymosaic.DirectoryGivenError, IsADirectoryError),
     ],
 )
 def test_every_error_is_a_mosaic_error_and_the_builtin_that_it_is(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pymosaic.arrow.statistics import ColumnStatistics
+    from pymosaic.build import Build
     from pymosaic.datasets.compact import CompactionReport, compact
     from pymosaic.datasets.dataset import Dataset, Fragment, dataset
     from pymosaic.datasets.merge import MergeReport, merge
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
         CorruptFileError,
         DatasetError,
         DatasetExistsError,
+        DirectoryGivenError,
+        FileMissingError,
         InvalidDataError,
         InvalidOptionError,
+        InvalidTypeError,
         LimitExceededError,
         MosaicError,
         RowNotFoundError,
@@ -48,9 +52,13 @@ if TYPE_CHECKING:
 
 # The one place that names the version; pyproject.toml takes it from here.
 __version__ = "0.1.0"
+if TYPE_CHECKING:
+    # What is loaded: libzstd, on which the bytes of files depend, and others.
+    __build__: Build
 
 __all__ = [
     "BucketMetadata",
+    "Build",
     "ClosedError",
     "ColumnMetadata",
     "ColumnNotFoundError",
@@ -61,12 +69,15 @@ __all__ = [
     "Dataset",
     "DatasetError",
     "DatasetExistsError",
+    "DirectoryGivenError",
     "FileMetadata",
+    "FileMissingError",
     "FilterSyntaxError",
     "Finding",
     "Fragment",
     "InvalidDataError",
     "InvalidOptionError",
+    "InvalidTypeError",
     "LimitExceededError",
     "Limits",
     "MergeReport",
@@ -84,6 +95,7 @@ __all__ = [
     "UnsupportedFeatureError",
     "VacuumReport",
     "WrittenDataset",
+    "__build__",
     "__version__",
     "compact",
     "dataset",
@@ -105,6 +117,7 @@ __all__ = [
 # The module of each name. A module is imported when one of its names is first used, so that code
 # that needs neither pyarrow nor numpy (the command line's help) does not wait for them.
 _MODULES = {
+    "build": ("Build",),
     "datasets.compact": (
         "CompactionReport",
         "compact",
@@ -149,8 +162,11 @@ _MODULES = {
         "CorruptFileError",
         "DatasetError",
         "DatasetExistsError",
+        "DirectoryGivenError",
+        "FileMissingError",
         "InvalidDataError",
         "InvalidOptionError",
+        "InvalidTypeError",
         "LimitExceededError",
         "MosaicError",
         "RowNotFoundError",
@@ -187,7 +203,9 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         value: object
-        if name in _HOMES:
+        if name == "__build__":
+            value = import_module("pymosaic.build").loaded_build(__version__)
+        elif name in _HOMES:
             value = getattr(import_module(_HOMES[name]), name)
         else:
             raise AttributeError(f"module 'pymosaic' has no attribute {name!r}")

@@ -11,13 +11,16 @@ RowNotFoundError        IndexError          the caller named a row that does not
 InvalidDataError        ValueError          the caller's data does not fit the schema
 InvalidOptionError      ValueError          the caller gave an option an invalid value
 UnknownOptionError      TypeError           the caller gave an option that does not exist
+InvalidTypeError        TypeError           the caller gave something of a wrong type
+FileMissingError        FileNotFoundError   the caller named a file that does not exist
+DirectoryGivenError     IsADirectoryError   the caller named a directory instead of a file
 ClosedError             ValueError          the caller used a closed or aborted writer
 DatasetExistsError      FileExistsError     the caller asked for a new dataset where one exists
 CommitConflictError     RuntimeError        another job changed the dataset in the meantime
 DatasetError            ValueError          the files do not fit together, or there are none
 ======================= =================== ===================================================
 
-I/O exceptions from the caller's files and file systems are never wrapped.
+Other I/O exceptions from the caller's files and file systems are never wrapped.
 """
 
 from __future__ import annotations
@@ -32,8 +35,11 @@ __all__ = [
     "CorruptFileError",
     "DatasetError",
     "DatasetExistsError",
+    "DirectoryGivenError",
+    "FileMissingError",
     "InvalidDataError",
     "InvalidOptionError",
+    "InvalidTypeError",
     "LimitExceededError",
     "MosaicError",
     "RowNotFoundError",
@@ -139,6 +145,18 @@ class InvalidOptionError(MosaicError, ValueError):
 
 class UnknownOptionError(InvalidOptionError, TypeError):
     """A function has no option of this name; the message names the closest one."""
+
+
+class InvalidTypeError(InvalidOptionError, TypeError):
+    """An argument is not of a type that is accepted; the message names those that are."""
+
+
+class FileMissingError(MosaicError, FileNotFoundError):
+    """A file, or the directory of a new one, does not exist."""
+
+
+class DirectoryGivenError(MosaicError, IsADirectoryError):
+    """A directory was given where a file is needed."""
 
 
 class ClosedError(MosaicError, ValueError):

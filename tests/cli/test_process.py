@@ -79,7 +79,11 @@ main()
 
 def test_version_and_usage_errors():
     with start("--version") as process:
-        assert process.communicate(timeout=TIMEOUT)[0] == f"pymosaic {pymosaic.__version__}\n"
+        shown = process.communicate(timeout=TIMEOUT)[0]
+    assert shown.startswith(
+        f"pymosaic {pymosaic.__version__} (libzstd {pymosaic.__build__.libzstd},"
+    )
+    assert len(shown.splitlines()) == 1
     with start("nosuch") as process:
         _, complaint = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 2

@@ -647,7 +647,9 @@ class TestCompression:
         words = [f"{random.getrandbits(30):x}" for _ in range(2000)]
         batch = pa.record_batch({"a": random.choices(words, k=30_000)})
         options = {"compression_level": level, "page_size_threshold": 0 if paged else 2**32 - 1}
-        data = same_as_reference([batch], batch.schema, **options)
+        # Another libzstd compresses to other bytes at some levels.
+        same = pymosaic.__build__.writes_bytes_of_reference
+        data = (same_as_reference if same else write)([batch], batch.schema, **options)
         content = decode(data)
         assert content.layouts() == ["paged" if paged else "monolithic"]
         assert_identical(pymosaic.read_table(data), pa.Table.from_batches([batch]))

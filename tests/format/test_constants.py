@@ -74,6 +74,7 @@ WRITER_DEFAULTS = {
     "compression": "zstd",
     "compression_level": 1,
     "num_buckets": None,
+    "row_group_rows": None,
     "row_group_bytes": 256 * MIB,
     "max_dict_entries": 255,
     "max_dict_bytes": 32 << 10,
@@ -132,14 +133,22 @@ def test_limits() -> None:
     [
         (
             pymosaic.read_table,
-            "source, *, columns, filters, use_threads, filesystem, limits, types, trust_statistics",
+            "source, *, columns, filters, exclude, use_threads, filesystem, limits, types, "
+            "trust_statistics",
         ),
         (pymosaic.MosaicFile, "source, *, filesystem, limits, merge_gap, types, trust_statistics"),
-        (pymosaic.MosaicFile.read, "self, columns, filters, use_threads"),
-        (pymosaic.MosaicFile.read_row_group, "self, row_group, columns, use_threads"),
+        (pymosaic.MosaicFile.read, "self, columns, filters, use_threads, *, exclude"),
+        (
+            pymosaic.MosaicFile.read_row_group,
+            "self, row_group, columns, use_threads, *, filters, exclude",
+        ),
+        (
+            pymosaic.MosaicFile.read_row_groups,
+            "self, row_groups, columns, use_threads, *, filters, exclude",
+        ),
         (
             pymosaic.MosaicFile.iter_batches,
-            "self, batch_size, columns, filters, row_groups, use_threads",
+            "self, batch_size, row_groups, columns, filters, use_threads, *, exclude",
         ),
         (pymosaic.MosaicFile.statistics, "self, row_group"),
         (pymosaic.MosaicWriter, "where, schema, *, filesystem, metadata, **options"),

@@ -128,7 +128,11 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         import pymosaic
 
-        typer.echo(f"pymosaic {pymosaic.__version__}")
+        build = pymosaic.__build__
+        typer.echo(
+            f"pymosaic {build.version} (libzstd {build.libzstd}, zstandard {build.zstandard}, "
+            f"pyarrow {build.pyarrow})"
+        )
         raise typer.Exit
 
 

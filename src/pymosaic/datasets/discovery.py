@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from pymosaic.datasets.snapshot import visible_files
 from pymosaic.datasets.stored_heads import StoredHead
 from pymosaic.errors import InvalidOptionError
 from pymosaic.io import Directory, Location, open_directory, resolve_location, status_of
+from pymosaic.io.missing import told_if_missing
 
 __all__ = ["DataFile", "DatasetSource", "Discovery", "Packs", "discover"]
 
@@ -144,7 +146,9 @@ def _find(
         if files or not _is_file(location):
             return files
         return [_single(location.path, hive)]
-    raise FileNotFoundError(2, "No such file or directory", location.name)
+    with told_if_missing(location.path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), location.name)
+    raise AssertionError("unreachable")
 
 
 def _is_file(location: Location) -> bool:

@@ -16,6 +16,7 @@ from pymosaic.datasets.stored_heads import StoredHead, load_packs
 from pymosaic.errors import (
     CorruptFileError,
     DatasetError,
+    FileMissingError,
     LimitExceededError,
     MosaicError,
     UnsupportedFeatureError,
@@ -63,7 +64,7 @@ def told_if_gone(path: str, filesystem: Any) -> Iterator[None]:
     except OSError as error:
         if status_of(resolve_location(path, filesystem)) is not None:
             raise
-        raise FileNotFoundError(
+        raise FileMissingError(
             errno.ENOENT,
             "this file was part of the dataset when it was opened, and has been deleted since "
             "(what is replaced stays for as long as keep_replaced says): open the dataset again",

@@ -29,6 +29,7 @@ from pymosaic.file.original_schema import OriginalSchema
 from pymosaic.file.projection import Columns, Positions, named, resolve_columns
 from pymosaic.file.row_group_reader import RowGroupReader, Selection
 from pymosaic.io import SourceLike, open_source
+from pymosaic.io.missing import told_if_missing
 from pymosaic.kernels.arrow_export import MemoryBudget
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
@@ -103,7 +104,8 @@ class MosaicFile(Closing):
             not isinstance(merge_gap, Integral) or isinstance(merge_gap, bool) or merge_gap < 0
         ):
             raise InvalidOptionError(f"merge_gap must be an int of at least 0, got {merge_gap!r}")
-        self._source = open_source(source, filesystem)
+        with told_if_missing(source):
+            self._source = open_source(source, filesystem)
         if merge_gap is not None:
             self._source.merge_gap = int(merge_gap)
         self._schema: pa.Schema | None = None

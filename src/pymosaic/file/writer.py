@@ -29,6 +29,7 @@ from pymosaic.format import bucket as bucket_format
 from pymosaic.format import row_group_index, schema_block
 from pymosaic.format.bucket import BucketPlace, EncodedBucket, starts_of
 from pymosaic.io import SinkLike, open_sink
+from pymosaic.io.missing import told_if_missing
 from pymosaic.kernels import schema_content
 from pymosaic.kernels.arrow_source import ArrowSource, bind, catalog_from_arrow
 from pymosaic.kernels.batch_size import measure
@@ -136,7 +137,8 @@ class MosaicWriter(Closing):
             SchemaRecorder(schema, self._catalog, unusual, user) if self._options.checksum else None
         )
         self._source: tuple[pa.Schema, ArrowSource] | None = None
-        self._sink = open_sink(where, filesystem)
+        with told_if_missing(where):
+            self._sink = open_sink(where, filesystem)
         self._start = self._sink.position
         self._closed_because = None
 

@@ -8,6 +8,7 @@ from typing import IO, TypeAlias
 
 import pyarrow as pa
 
+from pymosaic.errors import InvalidTypeError
 from pymosaic.io import arrow, fsspec
 from pymosaic.io.directory import Directory
 from pymosaic.io.file_object import FileObjectSink, FileObjectSource, SupportsWrite
@@ -74,7 +75,7 @@ def open_source(source: SourceLike, filesystem: object = None, size: int | None 
         location = resolve_location(source, filesystem)
         return _kind_of(location).source(location, size)
     if filesystem is not None:
-        raise TypeError(f"filesystem= requires a path, not {type(source).__name__}")
+        raise InvalidTypeError(f"filesystem= requires a path, not {type(source).__name__}")
     if isinstance(source, Source):
         return source
     if isinstance(source, bytes | bytearray | memoryview | pa.Buffer):
@@ -83,7 +84,7 @@ def open_source(source: SourceLike, filesystem: object = None, size: int | None 
         return arrow.ArrowFileSource(source, name=None, owned=False)
     if hasattr(source, "read"):
         return FileObjectSource(source)
-    raise TypeError(
+    raise InvalidTypeError(
         "source must be a path, a URI, bytes, a pyarrow.Buffer or an open binary file, "
         f"got {type(source).__name__}"
     )
@@ -118,10 +119,10 @@ def open_sink(where: SinkLike, filesystem: object = None) -> Sink:
         location = resolve_location(where, filesystem)
         return _kind_of(location).sink(location)
     if filesystem is not None:
-        raise TypeError(f"filesystem= requires a path, not {type(where).__name__}")
+        raise InvalidTypeError(f"filesystem= requires a path, not {type(where).__name__}")
     if hasattr(where, "write"):
         return FileObjectSink(where)
-    raise TypeError(
+    raise InvalidTypeError(
         f"where must be a path, a URI or an open binary file, got {type(where).__name__}"
     )
 
@@ -178,7 +179,7 @@ def _locate(name: str, path: str, filesystem: object) -> Location:
         if inner is None or inner is filesystem:
             return Location(name, inner_path, inner)
         return _locate(name, inner_path, inner)
-    raise TypeError(
+    raise InvalidTypeError(
         "filesystem must be a pyarrow.fs.FileSystem or an fsspec file system, "
         f"got {type(filesystem).__name__}"
     )

@@ -38,6 +38,7 @@ def command(output: Output, files: Files) -> None:
 
     For a Paimon table, shows the row ranges of its newest snapshot, and their column files.
     """
+    from pymosaic import __build__
     from pymosaic.cli.inputs import mosaic_files, paimon_table, split_formats
     from pymosaic.cli.text import count
     from pymosaic.sizes import format_size
@@ -77,6 +78,7 @@ def command(output: Output, files: Files) -> None:
                 "annex_bytes": metadata.annex_size,
                 "guarded": metadata.guarded,
                 "metadata": metadata.user,
+                "loaded_libzstd": __build__.libzstd,
             }
             title = (
                 f"{path}: {count(metadata.num_rows, 'row')}, "
