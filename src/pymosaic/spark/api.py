@@ -141,7 +141,11 @@ def write(
 
 
 def vacuum(
-    path: Path, *, older_than: timedelta | float | None = None, **storage: str
+    path: Path,
+    *,
+    older_than: timedelta | float | None = None,
+    keep_unread: bool = True,
+    **storage: str,
 ) -> VacuumReport:
     """Remove leftovers of dead writes from a dataset; see :func:`pymosaic.vacuum`.
 
@@ -151,6 +155,8 @@ def vacuum(
         The dataset's directory, also as Spark spells it (``s3a://…``).
     older_than : timedelta or float, optional
         Leave writers alone that did something since; a day by default.
+    keep_unread : bool
+        Whether replaced files stay that a stream has not read.
     **storage
         Values of the source's ``storage.*`` options.
 
@@ -170,7 +176,7 @@ def vacuum(
 
     [base], filesystem = locate([os.fspath(path)], storage)
     settings: dict[str, Any] = {} if older_than is None else {"older_than": older_than}
-    return pymosaic.vacuum(base, filesystem=filesystem, **settings)
+    return pymosaic.vacuum(base, filesystem=filesystem, keep_unread=keep_unread, **settings)
 
 
 def check_mode(mode: str) -> WriteMode:
