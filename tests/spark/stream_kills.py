@@ -205,6 +205,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--worker-kills", type=int, default=12, help="at most so many for each driver"
+    )
     parser.add_argument("--minutes", type=float, default=1e6, help="end earlier than that")
     parser.add_argument("--cluster", action="store_true", help="executors are JVMs of their own")
     options = parser.parse_args()
@@ -214,6 +217,7 @@ def main() -> int:
                 options.kills,
                 options.seed,
                 Path(directory),
+                options.worker_kills,
                 minutes=options.minutes,
                 cluster=options.cluster,
             )
