@@ -163,6 +163,47 @@ def test_dictionaries_of_several_batches_are_united() -> None:
     assert found["d"].to_pylist() == ["b", "a", "c", "a", None]
 
 
+def coded(values: Any, index_type: pa.DataType | None = None) -> pa.Array:
+    entries = values if isinstance(values, pa.Array) else pa.array(values)
+    return pa.DictionaryArray.from_arrays(
+        pa.array(range(len(entries)), index_type or pa.int8()), entries
+    )
+
+
+def test_zeros_of_both_signs_are_entries() -> None:
+    batches = [pa.record_batch({"d": coded([zero])}) for zero in (0.0, -0.0)]
+    found = pymosaic.read_table(write(batches, batches[0].schema, row_group_bytes=1))
+    assert str(found["d"].to_pylist()) == "[0.0, -0.0]"
+
+
+def test_half_precision_numbers_are_entries() -> None:
+    table = pa.table({"d": coded(pa.array(np.array([1, -0.0, np.nan, 5], np.float16)))})
+    found = pymosaic.read_table(written(table))
+    assert found.schema == table.schema
+    assert str(found["d"].to_pylist()) == str(table["d"].to_pylist())
+
+
+@pytest.mark.parametrize("rows", [1, 1 << 20])
+@pytest.mark.parametrize("length", [1, 20_000])
+def test_indices_become_wider_if_they_cannot_number_all_values(rows: int, length: int) -> None:
+    batches = [
+        pa.record_batch({"d": coded([f"{part}-{i}" * length for i in range(100)])})
+        for part in range(2)
+    ]
+    data = write(batches, batches[0].schema, row_group_bytes=rows)
+    found = pymosaic.read_table(data)
+    assert found.schema.types == [pa.dictionary(pa.int32(), pa.string())]
+    assert found["d"].to_pylist() == [x for batch in batches for x in batch["d"].to_pylist()]
+
+
+def test_indices_stay_as_they_are_if_they_can_number_all_values() -> None:
+    part = coded(["x" * 20_000 + str(i) for i in range(100)])  # too large to be kept
+    for batches in ([part, part], [coded(["a", "b"]), coded(["b", "c"])]):
+        given = [pa.record_batch({"d": batch}) for batch in batches]
+        found = pymosaic.read_table(write(given, given[0].schema, row_group_bytes=1))
+        assert found.schema == given[0].schema
+
+
 @pytest.mark.parametrize(
     "frame",
     [
@@ -204,6 +245,11 @@ class TestMerge:
         merged = self.merged(*files)
         assert pymosaic.read_metadata(merged).user == {}
         assert pymosaic.read_schema(merged).types == TABLE.schema.types
+
+    def test_more_entries_than_indices_can_number(self) -> None:
+        tables = [pa.table({"d": coded([f"{part}-{i}" for i in range(100)])}) for part in range(2)]
+        merged = self.merged(*map(written, tables))
+        assert pymosaic.read_table(merged).equals(pa.concat_tables(tables))
 
     def test_drops_types_that_one_file_lacks(self, data: bytes) -> None:
         if pymosaic.read_metadata(data).compression == "zstd":

@@ -173,11 +173,16 @@ def _indexed(values: pa.Array, target: pa.DataType, dictionary: pa.Array) -> pa.
     kind = target.value_type
     if dictionary.type != kind:
         raise pa.ArrowInvalid(f"the dictionary has entries of {dictionary.type}")
+    if len(dictionary) - 1 > np.iinfo(target.index_type.to_pandas_dtype()).max:
+        # United from several files, each of whose row groups has fewer.
+        return values.dictionary_encode().cast(target)
     entries = _restored(dictionary, kind)
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-        # pyarrow does not look views up.
+        # pyarrow looks neither views nor half-precision numbers up.
         plain = pa.large_string() if pa.types.is_string_view(kind) else pa.large_binary()
         values, sought = values.cast(plain), entries.cast(plain)
+    elif pa.types.is_float16(kind):
+        values, sought = values.view(pa.int16()), entries.view(pa.int16())
     else:
         sought = entries
     # A null among the entries is not what nulls of the column stand for.

@@ -47,6 +47,9 @@ _STRUCTURE = "annex"
 _GROUP = 64
 # Larger dictionaries are not kept: entries are then in the order of their first value.
 _MAX_DICTIONARY_BYTES = 1 << 20
+# Indices that number the values of any row group.
+_INDEX_BITS = 32
+_BITS_OF_FLOATS = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 
 class SchemaRecorder:
@@ -74,6 +77,9 @@ class SchemaRecorder:
         fields = map(schema.field, unusual)
         self._names = [field.name for field in fields if pa.types.is_dictionary(field.type)]
         self._dictionaries: dict[str, pa.Array | None] = {}
+        self._last: dict[str, pa.Array] = {}
+        # Columns of which a row group may have more values than their indices can number.
+        self._crowded: set[str] = set()
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take in the dictionaries of a batch; entries that are new come after the others."""
@@ -84,8 +90,13 @@ class SchemaRecorder:
             if entries is None:
                 # Values of this batch may be in no dictionary.
                 known = None
-            elif known is not None and not known.equals(entries):
-                known = united_dictionary(known, entries)
+                self._crowded.add(name)
+            elif not _same_entries(self._last.setdefault(name, entries), entries):
+                self._last[name] = entries
+                known = None if known is None else united_dictionary(known, entries)
+                indices = self._schema.field(name).type.index_type.to_pandas_dtype()
+                if known is None or len(known) - 1 > np.iinfo(indices).max:
+                    self._crowded.add(name)
             if known is not None and known.get_total_buffer_size() > _MAX_DICTIONARY_BYTES:
                 known = None
             self._dictionaries[name] = known
@@ -98,7 +109,7 @@ class SchemaRecorder:
             pairs = KeyValues(arrow, tuple(self._user.items()))
             bodies.append(Body(SectionType.KEY_VALUES, annex_metadata.emit_key_values(pairs)))
         if self._unusual:
-            bodies += _field_bodies(self._schema, self._unusual, self._catalog)
+            bodies += _field_bodies(self._fitting_schema(), self._unusual, self._catalog)
         dictionaries = {
             self._catalog.find(name): entries
             for name, entries in self._dictionaries.items()
@@ -108,6 +119,26 @@ class SchemaRecorder:
             bodies.append(Body(SectionType.DICTIONARIES, emit_dictionaries(dictionaries)))
         return bodies
 
+    def _fitting_schema(self) -> pa.Schema:
+        """The schema, with wider indices where those that were given may not number all values."""
+        if not self._crowded:
+            return self._schema
+        fields = [
+            field.with_type(pa.dictionary(pa.int32(), field.type.value_type, field.type.ordered))
+            if field.name in self._crowded and field.type.index_type.bit_width < _INDEX_BITS
+            else field
+            for field in self._schema
+        ]
+        return pa.schema(fields, self._schema.metadata)
+
+
+def _same_entries(left: pa.Array, right: pa.Array) -> bool:
+    """Whether dictionaries are equal to the bit: Arrow takes 0.0 and -0.0 for equal."""
+    if pa.types.is_floating(left.type) and left.type == right.type:
+        bits = _BITS_OF_FLOATS[left.type.bit_width]
+        left, right = left.view(bits), right.view(bits)
+    return bool(left.equals(right))
+
 
 def united_dictionary(known: pa.Array, entries: pa.Array) -> pa.Array | None:
     """The entries of two dictionaries, those that are new last; None if that is not possible."""
@@ -115,7 +146,7 @@ def united_dictionary(known: pa.Array, entries: pa.Array) -> pa.Array | None:
 
     if known.type != entries.type:
         return None
-    if known.equals(entries):
+    if _same_entries(known, entries):
         return known
     try:
         united = pa.concat_arrays([known, entries.filter(pc.invert(pc.is_in(entries, known)))])
