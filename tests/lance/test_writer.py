@@ -344,3 +344,12 @@ def test_the_schema_is_made_once_whatever_number_of_columns_has_a_choice() -> No
     prepared = writer._prepared_schema(Fields(schema), choices)
     assert prepared.metadata == {b"k": b"v"}
     assert [bool(field.metadata) for field in prepared] == [True, False, True]
+
+
+@pytest.mark.parametrize("of_field", [False, True])
+def test_metadata_whose_keys_are_not_text_is_refused(of_field: bool) -> None:
+    metadata = {b"\xff": b"x"}
+    field = pa.field("a", pa.int64(), metadata=metadata if of_field else None)
+    table = pa.table([[1]], schema=pa.schema([field], None if of_field else metadata))
+    with pytest.raises(pymosaic.InvalidDataError, match="key of the metadata is not UTF-8"):
+        write_table(table, io.BytesIO())

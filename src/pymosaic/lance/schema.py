@@ -15,7 +15,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from pymosaic.arrow.types import fixed_bits
-from pymosaic.errors import CorruptFileError, UnsupportedFeatureError
+from pymosaic.errors import CorruptFileError, InvalidDataError, UnsupportedFeatureError
 from pymosaic.lance.container import FieldMessage, Schema
 from pymosaic.pages.protobuf import emit
 
@@ -229,7 +229,10 @@ def _part(message: bytes) -> bytes:
 
 
 def _pairs(metadata: dict[bytes, bytes] | None) -> tuple[tuple[str, bytes], ...]:
-    return tuple((key.decode(), value) for key, value in (metadata or {}).items())
+    try:
+        return tuple((key.decode(), value) for key, value in (metadata or {}).items())
+    except UnicodeDecodeError as error:
+        raise InvalidDataError(f"a key of the metadata is not UTF-8: {error}") from error
 
 
 def _append(
