@@ -139,8 +139,24 @@ def test_the_state_counts_batches_that_were_given(base):
     again.load_state_dict(state)
     assert numbers(again) == rest
     assert len(first) + len(rest) == len(rows) == 6
-    with pytest.raises(InvalidOptionError, match="taken with batch_size 10, which is now 9"):
-        opened(base, batch_size=9, seed=1).load_state_dict(state)
+
+
+@pytest.mark.parametrize(
+    ("changed", "now"),
+    [
+        ({"batch_size": 9}, "batch_size 10, which is now 9"),
+        ({"seed": 2}, "seed 1, which is now 2"),
+        ({"shuffle": "row-groups"}, "shuffle 2, which is now 1"),
+        ({"drop_last": True}, "drop_last 0, which is now 1"),
+        ({"num_ranks": 2}, "num_ranks 1, which is now 2"),
+    ],
+    ids=lambda changed: next(iter(changed)) if isinstance(changed, dict) else "",
+)
+def test_a_state_of_another_order_is_refused(base, changed, now):
+    options = {"batch_size": 10, "shuffle": "rows", "seed": 1}
+    state = opened(base, **options).state_dict()
+    with pytest.raises(InvalidOptionError, match=f"taken with {now}"):
+        opened(base, **options | changed).load_state_dict(state)
 
 
 def test_epochs_and_seeds_change_the_order(base):

@@ -30,6 +30,7 @@ __all__ = ["Batch", "Shard", "Shuffle", "WideBatches"]
 Shuffle: TypeAlias = "Literal['row-groups', 'rows'] | None"
 Batch: TypeAlias = "npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[Any]]"
 
+_SHUFFLES: tuple[Shuffle, ...] = (None, "row-groups", "rows")
 # The place of a row, as numpy's permutations have it.
 _PLACE_BYTES = 8
 
@@ -131,7 +132,7 @@ class WideBatches:
         _check_at_least("rank", rank, 0)
         if rank >= num_ranks:
             raise InvalidOptionError(f"rank must be less than num_ranks, got {rank} of {num_ranks}")
-        if shuffle not in (None, "row-groups", "rows"):
+        if shuffle not in _SHUFFLES:
             raise InvalidOptionError(f"shuffle must be 'row-groups' or 'rows', got {shuffle!r}")
         if nulls == "mask":
             raise InvalidOptionError("nulls='mask' is not possible in batches: give a number")
@@ -219,21 +220,29 @@ class WideBatches:
         return {
             "epoch": self._epoch,
             "step": self._step if step is None else int(step),
+            **self._order(),
+        }
+
+    def _order(self) -> dict[str, int]:
+        """What decides which rows a step has."""
+        return {
             "seed": self._seed,
+            "shuffle": _SHUFFLES.index(self._shuffle),
             "batch_size": self.batch_size,
+            "drop_last": int(self._drop_last),
+            "num_ranks": self.shard.num_ranks,
             "num_rows": self.num_rows,
         }
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Go on where a state was taken: the next iteration gives the batches that follow."""
-        for name, own in (
-            ("seed", self._seed),
-            ("batch_size", self.batch_size),
-            ("num_rows", self.num_rows),
-        ):
-            if state[name] != own:
+        """Go on where a state was taken: the next iteration gives the batches that follow.
+
+        Refuses a state of other rows, of another order, or of another number of ranks.
+        """
+        for name, own in self._order().items():
+            if state.get(name) != own:
                 raise InvalidOptionError(
-                    f"the state was taken with {name} {state[name]}, which is now {own}"
+                    f"the state was taken with {name} {state.get(name)}, which is now {own}"
                 )
         self._epoch, self._step = state["epoch"], state["step"]
 
@@ -287,7 +296,8 @@ class WideBatches:
             if start >= stop:
                 continue
             if self._shuffle == "row-groups" or stop - start < item.count:
-                seed = [self._seed, self._epoch, number] if self._shuffle else None
+                # Not 0, which numpy takes for no number at all: the order of the row groups.
+                seed = [self._seed, self._epoch, number + 1] if self._shuffle else None
                 choose = partial(_places, item.count, start, stop, seed)
                 item = replace(item, count=stop - start, choose=choose)
             wanted.append(item)
