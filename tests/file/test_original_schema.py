@@ -196,6 +196,26 @@ def test_indices_become_wider_if_they_cannot_number_all_values(rows: int, length
     assert found["d"].to_pylist() == [x for batch in batches for x in batch["d"].to_pylist()]
 
 
+@pytest.mark.parametrize("make", [pa.list_, pa.large_list, lambda field: pa.list_(field, 2)])
+@pytest.mark.parametrize("num_batches", [1, 2])
+def test_indices_in_lists_become_wider_too(make: Any, num_batches: int) -> None:
+    given = make(pa.field("item", pa.dictionary(pa.int8(), pa.string())))
+    batches = [
+        pa.record_batch(
+            {
+                "d": pa.array([[f"{part}-{i}", None] for i in range(100)], make(pa.string())).cast(
+                    given
+                )
+            }
+        )
+        for part in range(num_batches)
+    ]
+    found = pymosaic.read_table(write(batches, batches[0].schema))
+    index_type = pa.int8() if num_batches == 1 else pa.int32()
+    assert found.schema.types == [make(pa.field("item", pa.dictionary(index_type, pa.string())))]
+    assert found["d"].to_pylist() == [x for batch in batches for x in batch["d"].to_pylist()]
+
+
 def test_indices_stay_as_they_are_if_they_can_number_all_values() -> None:
     part = coded(["x" * 20_000 + str(i) for i in range(100)])  # too large to be kept
     for batches in ([part, part], [coded(["a", "b"]), coded(["b", "c"])]):

@@ -7,7 +7,7 @@ it is not is refused.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -73,9 +73,14 @@ class SchemaRecorder:
         self._catalog = catalog
         self._unusual = unusual
         self._user = user
-        # Dictionaries inside of other types are not kept.
-        fields = map(schema.field, unusual)
+        fields = [schema.field(place) for place in unusual]
         self._names = [field.name for field in fields if pa.types.is_dictionary(field.type)]
+        # Dictionaries inside of lists are not kept, only the number of their entries.
+        self._lists = {
+            field.name: 0
+            for field in fields
+            if _is_list(field.type) and pa.types.is_dictionary(_values_of(field.type))
+        }
         self._dictionaries: dict[str, pa.Array | None] = {}
         self._last: dict[str, pa.Array] = {}
         # Columns of which a row group may have more values than their indices can number.
@@ -94,12 +99,24 @@ class SchemaRecorder:
             elif not _same_entries(self._last.setdefault(name, entries), entries):
                 self._last[name] = entries
                 known = None if known is None else united_dictionary(known, entries)
-                indices = self._schema.field(name).type.index_type.to_pandas_dtype()
-                if known is None or len(known) - 1 > np.iinfo(indices).max:
+                if known is None or len(known) - 1 > _max_index(self._schema.field(name).type):
                     self._crowded.add(name)
             if known is not None and known.get_total_buffer_size() > _MAX_DICTIONARY_BYTES:
                 known = None
             self._dictionaries[name] = known
+        for name in self._lists:
+            values = batch.column(name)
+            while _is_list(values.type):
+                values = values.values
+            if not pa.types.is_dictionary(values.type):
+                self._crowded.add(name)
+                continue
+            entries = values.dictionary
+            if name not in self._last or not _same_entries(self._last[name], entries):
+                self._last[name] = entries
+                self._lists[name] += len(entries)
+                if self._lists[name] - 1 > _max_index(_values_of(self._schema.field(name).type)):
+                    self._crowded.add(name)
 
     def bodies(self) -> list[Body]:
         """The sections of the annex; none for a plain schema."""
@@ -124,12 +141,49 @@ class SchemaRecorder:
         if not self._crowded:
             return self._schema
         fields = [
-            field.with_type(pa.dictionary(pa.int32(), field.type.value_type, field.type.ordered))
-            if field.name in self._crowded and field.type.index_type.bit_width < _INDEX_BITS
+            field.with_type(_with_wide_indices(field.type))
+            if field.name in self._crowded
             else field
             for field in self._schema
         ]
         return pa.schema(fields, self._schema.metadata)
+
+
+_LISTS: dict[Callable[[pa.DataType], bool], Callable[[pa.Field], pa.DataType]] = {
+    pa.types.is_list: pa.list_,
+    pa.types.is_large_list: pa.large_list,
+    pa.types.is_list_view: pa.list_view,
+    pa.types.is_large_list_view: pa.large_list_view,
+}
+
+
+def _is_list(data_type: pa.DataType) -> bool:
+    kinds = (pa.types.is_fixed_size_list, *_LISTS)
+    return any(is_kind(data_type) for is_kind in kinds)
+
+
+def _values_of(data_type: pa.DataType) -> pa.DataType:
+    """The type of the values of lists, and of lists in lists."""
+    while _is_list(data_type):
+        data_type = data_type.value_type
+    return data_type
+
+
+def _max_index(data_type: pa.DataType) -> int:
+    return int(np.iinfo(data_type.index_type.to_pandas_dtype()).max)
+
+
+def _with_wide_indices(data_type: pa.DataType) -> pa.DataType:
+    """A dictionary, or lists of one, whose indices number the values of any row group."""
+    if pa.types.is_dictionary(data_type):
+        if data_type.index_type.bit_width >= _INDEX_BITS:
+            return data_type
+        return pa.dictionary(pa.int32(), data_type.value_type, data_type.ordered)
+    inner = data_type.value_field.with_type(_with_wide_indices(data_type.value_type))
+    if pa.types.is_fixed_size_list(data_type):
+        return pa.list_(inner, data_type.list_size)
+    make = next(make for is_kind, make in _LISTS.items() if is_kind(data_type))
+    return make(inner)
 
 
 def _same_entries(left: pa.Array, right: pa.Array) -> bool:
