@@ -108,7 +108,9 @@ def test_snapshots(path: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_table_is_not_a_directory_of_files(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "is a Paimon table" in said(capsys, "compact", path, code=1)
+    told_why = said(capsys, "compact", path, code=1)
+    assert "is a Paimon table: its compaction" in told_why
+    assert "CALL sys.compact" in told_why
     with pytest.raises(pymosaic.DatasetError, match="is a Paimon table"):
         pymosaic.dataset(path)
     with pytest.raises(pymosaic.DatasetError, match="is a Paimon table"):

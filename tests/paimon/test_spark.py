@@ -12,6 +12,7 @@ from pypaimon.table.file_store_table import FileStoreTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from pymosaic.errors import DatasetError
 from pymosaic.paimon import add_columns, dataset, rename_columns, write
 from pymosaic.spark import jobs
 from tests.paimon.building import theirs
@@ -198,6 +199,10 @@ class TestAddColumns:
         assert sorted(dataset(path).to_table().column("twice").to_pylist()) == [2, 4, 6, 8]
         jobs.add_columns(spark, path, lambda batch: {"x": batch["id"]}, columns=["id"], update=True)
         assert sorted(dataset(path).to_table().column("x").to_pylist()) == [1, 2, 3, 4]
+
+    def test_compaction_says_who_can_do_it(self, spark: Session, path: str) -> None:
+        with pytest.raises(DatasetError, match="does not commit; use Paimon's own"):
+            jobs.compact(spark, path)
 
     def test_a_task_that_fails_leaves_the_table_as_it_was(self, spark: Session, path: str) -> None:
         def failing(batch: pa.RecordBatch) -> dict[str, Any]:

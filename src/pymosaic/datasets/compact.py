@@ -17,8 +17,8 @@ from pymosaic.datasets.merge import merge
 from pymosaic.datasets.options import MIN_ROW_GROUP_BYTES, TARGET_FILE_BYTES, CompactionOptions
 from pymosaic.datasets.records import DAY_SECONDS
 from pymosaic.datasets.rolling import PartitionedWriter, WrittenFile
-from pymosaic.datasets.snapshot import take_snapshot
-from pymosaic.errors import CommitConflictError, MosaicError
+from pymosaic.datasets.snapshot import PaimonTableError, take_snapshot
+from pymosaic.errors import CommitConflictError, DatasetError, MosaicError
 from pymosaic.file.open_file import read_head
 from pymosaic.file.options import WRITER_OPTIONS, WriterOptions
 from pymosaic.file.original_schema import OriginalSchema
@@ -165,9 +165,15 @@ def plan_compaction(
     """The number of files, and the groups of files to combine."""
     CompactionOptions(target_file_bytes=target_file_bytes, min_row_group_bytes=min_row_group_bytes)
     options = WriterOptions(**writer_options)
-    files = summarize_files(
-        storage, limits or Limits(), min_row_group_bytes, options.row_group_bytes
-    )
+    try:
+        files = summarize_files(
+            storage, limits or Limits(), min_row_group_bytes, options.row_group_bytes
+        )
+    except PaimonTableError as error:
+        raise DatasetError(
+            f"{storage.name} is a Paimon table: its compaction is a COMPACT snapshot, which "
+            "PyPaimon 2.1 does not commit; use Paimon's own procedure, CALL sys.compact"
+        ) from error
     return len(files), group_files(files, target_file_bytes, min_row_group_bytes)
 
 

@@ -44,9 +44,19 @@ from pymosaic.datasets.stored_heads import pack_names
 from pymosaic.errors import DatasetError, MosaicError
 from pymosaic.io import Directory, Entry
 
-__all__ = ["Snapshot", "missing_files_error", "take_snapshot", "visible_files"]
+__all__ = [
+    "PaimonTableError",
+    "Snapshot",
+    "missing_files_error",
+    "take_snapshot",
+    "visible_files",
+]
 
 _SHOWN = 3
+
+
+class PaimonTableError(DatasetError):
+    """A directory is a Paimon table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +182,7 @@ def take_snapshot(storage: Directory, *, allow_missing: bool = False) -> Snapsho
 def _check_not_paimon(storage: Directory, entries: Iterable[Entry]) -> None:
     """Refuse a Paimon table: its snapshots tell which files count, and files may be stale."""
     if any(entry.path.startswith("schema/schema-") for entry in entries):
-        raise DatasetError(
+        raise PaimonTableError(
             f"{storage.name} is a Paimon table, not a directory of files: use pymosaic.paimon"
         )
 
