@@ -171,8 +171,10 @@ def _indexed(values: pa.Array, target: pa.DataType, dictionary: pa.Array) -> pa.
     import pyarrow.compute as pc
 
     kind = target.value_type
-    if dictionary.type != kind:
-        raise pa.ArrowInvalid(f"the dictionary has entries of {dictionary.type}")
+    own = dictionary.type
+    # IPC has no dictionaries of dictionaries: the field of such a column has the values inside.
+    if own != kind and not (pa.types.is_dictionary(own) and own.value_type == kind):
+        raise pa.ArrowInvalid(f"the dictionary has entries of {own}")
     if len(dictionary) - 1 > np.iinfo(target.index_type.to_pandas_dtype()).max:
         # United from several files, each of whose row groups has fewer.
         return values.dictionary_encode().cast(target)

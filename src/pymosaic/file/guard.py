@@ -244,17 +244,8 @@ def check_absent(
         return
     if doubt is not None:
         raise doubt
-    # No known writer leaves bytes here. What is left of an annex may have both ends damaged, or
-    # may have been moved.
-    first_stop = min(data_stop + annex_format.HEAD_SIZE, schema_offset)
-    last_start = max(data_stop, schema_offset - annex_format.TRAILER_SIZE)
-    first = bytes(_bytes(tail, source, data_stop, first_stop))
-    last = bytes(_bytes(tail, source, last_start, schema_offset))
-    if annex_format.resembles(first, last, schema_offset - data_stop):
-        raise CorruptFileError(
-            f"the bytes from {data_stop} on look like an annex that is damaged",
-            structure=_STRUCTURE,
-        )
+    # No known writer leaves bytes here. What is left of an annex may have been moved, or may have
+    # both ends damaged.
     for start, stop in (
         (data_stop, min(data_stop + _SEARCHED_BYTES, schema_offset)),
         (max(data_stop, schema_offset - _SEARCHED_BYTES), schema_offset),
@@ -266,3 +257,12 @@ def check_absent(
                 "block",
                 structure=_STRUCTURE,
             )
+    first_stop = min(data_stop + annex_format.HEAD_SIZE, schema_offset)
+    last_start = max(data_stop, schema_offset - annex_format.TRAILER_SIZE)
+    first = bytes(_bytes(tail, source, data_stop, first_stop))
+    last = bytes(_bytes(tail, source, last_start, schema_offset))
+    if annex_format.resembles(first, last, schema_offset - data_stop):
+        raise CorruptFileError(
+            f"the bytes from {data_stop} on look like an annex that is damaged",
+            structure=_STRUCTURE,
+        )
