@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pymosaic.datasets.partitioning import split_partition
 from pymosaic.datasets.snapshot import Snapshot, take_snapshot
-from pymosaic.errors import InvalidOptionError
+from pymosaic.errors import DatasetExistsError, InvalidOptionError
 from pymosaic.io import Directory
 
 __all__ = ["PartitionDirectory"]
@@ -65,6 +65,19 @@ class PartitionDirectory:
         """The files of the partition."""
         prefix = f"{self.path}/"
         return [entry.path for entry in snapshot.files if entry.path.startswith(prefix)]
+
+    def nothing(self, snapshot: Snapshot) -> list[str]:
+        """No file, for a commit that replaces none; raises if the partition has one."""
+        if self.files(snapshot):
+            raise self.exists_error()
+        return []
+
+    def exists_error(self) -> DatasetExistsError:
+        """The error for a write that needs a partition without files."""
+        return DatasetExistsError(
+            f"{self.base.rstrip('/')}/{self.path} already has files; "
+            "choose mode='append', 'overwrite' or 'ignore'"
+        )
 
     def check_keys(self, existing: Sequence[str]) -> None:
         """Refuse a directory of other keys than the dataset has."""

@@ -22,7 +22,7 @@ from pymosaic.datasets.records import list_records
 from pymosaic.datasets.replacement import ReplacedPartitions
 from pymosaic.datasets.rolling import PartitionedWriter, file_schema
 from pymosaic.datasets.splitting import partition_directory
-from pymosaic.errors import DatasetExistsError, InvalidOptionError
+from pymosaic.errors import InvalidOptionError
 from pymosaic.file.reader import MosaicFile
 from pymosaic.io import Directory, open_directory
 from pymosaic.spark.field_metadata import kept_metadata
@@ -100,7 +100,7 @@ class DatasetWriter(DataSourceArrowWriter):
         mode = options.mode or ("overwrite" if overwrite else "append")
         self._job: WriteJob | None = None
         self._replaced = options if options.replace is not None else None
-        self._replaces_place = False
+        self._replaces_place = self._needs_empty_place = False
         exists = place.has_files(storage) if place.path else existing is not None
         if mode == "ignore" and exists:
             return
@@ -158,10 +158,10 @@ class DatasetWriter(DataSourceArrowWriter):
 
     def _mode_in_partition(self, mode: str, exists: bool, options: SourceOptions) -> str:
         """The mode of the job that writes to one partition."""
-        if mode == "error" and exists:
-            raise DatasetExistsError(
-                f"{options.target} already has files; choose mode='append', 'overwrite' or 'ignore'"
-            )
+        if mode in ("error", "ignore"):
+            if exists:
+                raise self._place.exists_error()
+            self._needs_empty_place = True
         if mode == "overwrite":
             if options.partition_by and options.partition_overwrite_mode == "dynamic":
                 return "overwrite_partitions"
@@ -217,6 +217,8 @@ class DatasetWriter(DataSourceArrowWriter):
         """The partitions that are replaced, if a condition selects them."""
         if self._replaces_place:
             return self._place.files
+        if self._needs_empty_place:
+            return self._place.nothing
         if self._replaced is None:
             return ()
         from pyspark.sql.types import StructType
