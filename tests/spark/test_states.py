@@ -1,5 +1,6 @@
 """A frame is one state of its dataset, and its files are listed once."""
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -100,6 +101,23 @@ def test_a_cached_frame_serves_loads_of_the_same_state_only(spark, base):
         add(base, "append")
         assert frame.count() == 10
         assert spark.read.format("mosaic").load(base).count() == 20
+    finally:
+        frame.unpersist()
+
+
+def test_a_cached_frame_is_read_again_after_a_write_however_paths_are_spelled(
+    spark, base, monkeypatch
+):
+    frame = spark.read.format("mosaic").load(os.path.relpath(base)).cache()
+    try:
+        assert frame.count() == 10
+        rows = spark.createDataFrame([(100, "c")], "n long, k string").coalesce(1)
+        rows.write.format("mosaic").mode("append").save(base)
+        assert frame.count() == 11
+        # Hadoop has no such path; a write that is done must not fail for that.
+        monkeypatch.chdir(os.path.dirname(base))
+        rows.write.format("mosaic").save("a:b")
+        assert pymosaic.dataset("./a:b").count_rows() == 1
     finally:
         frame.unpersist()
 

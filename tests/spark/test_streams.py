@@ -305,3 +305,16 @@ def test_a_table_is_read_as_a_stream_and_into_a_dataset(spark, tmp_path):
         assert {row.k: row["count"] for row in found} == expected
         spark.sql("INSERT INTO followed VALUES (3, 2)")
     spark.sql("DROP TABLE followed")
+
+
+def test_a_query_that_reads_a_stream_twice_gets_the_columns_of_each(spark, tmp_path):
+    table = pa.table({"id": [1, 2], "a": [10, 20], "b": [100, 200]})
+    pymosaic.write_dataset(table, tmp_path / "data")
+    frame = spark.readStream.format("mosaic").load(str(tmp_path / "data"))
+    # Spark reuses an exchange for another one that looks the same.
+    parts = [frame.select("id", name).repartition(2, "id") for name in ("a", "b")]
+    writer = parts[0].union(parts[1]).writeStream.format("mosaic").trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    writer.start(str(tmp_path / "out")).awaitTermination()
+    found = spark.read.format("mosaic").load(str(tmp_path / "out")).collect()
+    assert sorted(map(tuple, found)) == [(1, 10), (1, 100), (2, 20), (2, 200)]

@@ -46,20 +46,33 @@ public class MosaicCaches extends CacheManager {
   /** What `spark.catalog.refreshByPath` and REFRESH 'path' do. */
   public void recacheByPath(SparkSession session, String path) {
     super.recacheByPath(session, path);
-    forget(path);
-  }
-
-  /** Forgets the cached rows of all frames and tables that read from a path. */
-  static void forget(String path) {
-    SparkSession session = SparkSession.active();
-    CacheManager manager = session.sharedState().cacheManager();
-    if (path == null || manager.isEmpty()) return;
-    List all;
     try {
-      all = Values.javaList((scala.collection.Iterable) accessible(CacheManager.class, CACHED).get(manager));
+      forgetAll(path);
     } catch (ReflectiveOperationException e) {
       throw new IllegalStateException(e);
     }
+  }
+
+  /**
+   * Forgets the cached rows of all frames and tables that read from a path.
+   *
+   * Never fails: the write is done, and must not look as if it were not.
+   */
+  static void forget(String path) {
+    try {
+      forgetAll(path);
+    } catch (Exception e) {
+      // A cached frame stays as it is until it is unpersisted.
+    } catch (LinkageError e) {
+      // Another Spark: the same.
+    }
+  }
+
+  private static void forgetAll(String path) throws ReflectiveOperationException {
+    SparkSession session = SparkSession.active();
+    CacheManager manager = session.sharedState().cacheManager();
+    if (path == null || manager.isEmpty()) return;
+    List all = Values.javaList((scala.collection.Iterable) accessible(CacheManager.class, CACHED).get(manager));
     for (int i = 0; i < all.size(); i++) {
       List leaves = Values.javaList(((CachedData) all.get(i)).plan().collectLeaves());
       for (int j = 0; j < leaves.size(); j++) {
@@ -91,7 +104,11 @@ public class MosaicCaches extends CacheManager {
     return false;
   }
 
-  /** Whether one of two places is inside the other; a pattern stands for the directory before it. */
+  /**
+   * Whether one of two places is inside the other, or may be.
+   *
+   * A pattern stands for the directory before it; where a relative path leads, Python knows.
+   */
   private static boolean areNested(String read, String written) {
     int end = read.length();
     for (int i = 0; i < WILDCARDS.length(); i++) {
@@ -101,12 +118,18 @@ public class MosaicCaches extends CacheManager {
     String pattern = read.substring(0, end);
     String first = plain(end == read.length() ? read : pattern.substring(0, pattern.lastIndexOf('/') + 1));
     String second = plain(written);
+    if (!first.startsWith("/") || !second.startsWith("/")) return true;
     return first.startsWith(second) || second.startsWith(first);
   }
 
   private static String plain(String place) {
     if (place.isEmpty()) return "/";
-    String found = new Path(place).toUri().getPath();
+    String found;
+    try {
+      found = new Path(place).toUri().getPath();
+    } catch (IllegalArgumentException e) {
+      return place;  // no path to Hadoop, such as a:b
+    }
     return found.endsWith("/") ? found : found + "/";
   }
 }

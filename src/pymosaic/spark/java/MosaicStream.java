@@ -138,7 +138,25 @@ public class MosaicStream implements MicroBatchStream, SupportsTriggerAvailableN
 
   /** Optimizer rule: streams read the columns and row groups that a query needs. */
   public static class Narrowing extends Rule {
-    public TreeNode apply(TreeNode plan) { return MosaicTables.transformed(plan, new Change()); }
+    public TreeNode apply(TreeNode plan) {
+      return MosaicTables.transformed(plan, new Change(repeated((LogicalPlan) plan)));
+    }
+  }
+
+  /**
+   * The streams that a query reads in several places. They stay whole: Spark takes scans of the same
+   * stream for the same rows, and would read one for all, whatever their columns are.
+   */
+  private static Set repeated(LogicalPlan plan) {
+    Set once = new HashSet();
+    Set found = new HashSet();
+    List leaves = Values.javaList(plan.collectLeaves());
+    for (int i = 0; i < leaves.size(); i++) {
+      if (!(leaves.get(i) instanceof StreamingDataSourceV2ScanRelation)) continue;
+      Object stream = ((StreamingDataSourceV2ScanRelation) leaves.get(i)).stream();
+      if (stream instanceof MosaicStream && !once.add(stream)) found.add(stream);
+    }
+    return found;
   }
 
   public static class Extension extends scala.runtime.AbstractFunction1 {
@@ -153,16 +171,20 @@ public class MosaicStream implements MicroBatchStream, SupportsTriggerAvailableN
   }
 
   public static class Change extends scala.runtime.AbstractPartialFunction {
-    public boolean isDefinedAt(Object node) { return changed(node) != null; }
+    final Set whole;
+
+    Change(Set whole) { this.whole = whole; }
+
+    public boolean isDefinedAt(Object node) { return changed(node, whole) != null; }
 
     public Object applyOrElse(Object node, scala.Function1 otherwise) {
-      Object changed = changed(node);
+      Object changed = changed(node, whole);
       return changed == null ? otherwise.apply(node) : changed;
     }
   }
 
-  /** A node with a narrower stream below it, or null. */
-  private static LogicalPlan changed(Object node) {
+  /** A node with a narrower stream below it, or null; some streams stay whole. */
+  private static LogicalPlan changed(Object node, Set whole) {
     if (node instanceof StreamingDataSourceV2ScanRelation) {
       StreamingDataSourceV2ScanRelation relation = (StreamingDataSourceV2ScanRelation) node;
       boolean isPlain = relation.stream() instanceof MosaicStream
@@ -181,7 +203,7 @@ public class MosaicStream implements MicroBatchStream, SupportsTriggerAvailableN
     }
     if (!(below instanceof StreamingDataSourceV2ScanRelation)) return null;
     StreamingDataSourceV2ScanRelation relation = (StreamingDataSourceV2ScanRelation) below;
-    if (!(relation.stream() instanceof MosaicStream)) return null;
+    if (!(relation.stream() instanceof MosaicStream) || whole.contains(relation.stream())) return null;
     MosaicScans.MosaicScan before = ((MosaicStream) relation.stream()).scan;
     List fields = new ArrayList();
     for (int i = 0; i < before.schema.length(); i++) {
