@@ -108,6 +108,27 @@ class TestPositions:
         query.restart()
         assert query.batch() == [6]
 
+    @pytest.mark.parametrize("written", [False, True])
+    def test_a_position_whose_write_failed_loses_and_doubles_nothing(
+        self, base, monkeypatch, written
+    ):
+        query = Query(base)
+        query.stream.fix_end()
+        kind = type(query.stream._positions)
+        write = kind.write
+
+        def failing(*arguments: Any) -> None:
+            if written:
+                write(*arguments)
+            raise OSError("no answer")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(kind, "write", failing)
+            with pytest.raises(OSError, match="no answer"):
+                query.batch()
+        assert query.batch() == list(range(6))
+        assert query.batch() == []
+
     def test_latest_begins_at_the_first_look(self, base):
         query = Query(base, startingVersion="latest")
         assert query.batch() == []

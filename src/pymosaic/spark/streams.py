@@ -88,15 +88,17 @@ class DatasetStream:
         self._positions = open_directory(place, place_filesystem)
         self._lock = threading.Lock()
         self._last: _State | None = None
-        self._end: _Look | None = None
+        # The last position before the end was fixed, and what was seen and found then.
+        self._end: tuple[int, _Look] | None = None
         self._follower: Follower | None = None
 
     def fix_end(self) -> None:
         """Look now, and never again: positions follow until all that is there was read."""
         with self._lock:
-            state = self._state_at(max(self._numbers(), default=0))
+            last = max(self._numbers(), default=0)
+            state = self._state_at(last)
             self._hold(None)
-            self._end = self._look(state.seen)
+            self._end = last, self._look(state.seen)
 
     def next_position(self, start: int, *, everything: bool) -> int:
         """The position after one; the same if nothing is new.
@@ -115,8 +117,8 @@ class DatasetStream:
             if self._end is None:
                 seen, found, moment = self._look(state.seen)
             else:
-                seen, found, moment = self._end
-                self._end = seen, (), moment
+                last, (seen, found, moment) = self._end
+                found = found if start == last else ()  # later positions have it
             waiting = state.waiting + found
             count = len(waiting) if everything else self._count(waiting)
             if not count and state.seen is not None and _is_nothing_new(state.seen, seen):
