@@ -99,10 +99,18 @@ public class MosaicTables extends Rule {
       try {
         return changed(node, otherwise);
       } catch (RuntimeException e) {
-        if (creates(node) || written(node) != null) {
-          Refusal.because("this table cannot be written safely with this version of Spark: " + e);
-        }
+        refuseWrite(node, e);
         throw e;
+      } catch (LinkageError e) {
+        // Another version of Spark lacks what is called here.
+        refuseWrite(node, e);
+        throw e;
+      }
+    }
+
+    private void refuseWrite(Object node, Throwable e) {
+      if (creates(node) || written(node) != null) {
+        Refusal.because("this table cannot be written safely with this version of Spark: " + e);
       }
     }
 
