@@ -111,7 +111,7 @@ def rows(writer: int, count: int) -> pa.Table:
     )
 
 
-def write(place: Place, shared: Shared, writer: int, mode: str, seed: int) -> None:
+def write(place: Place, shared: Shared, writer: int, mode: Any, seed: int) -> None:
     """Append, or overwrite, until the end."""
     choose = random.Random(seed)
     filesystem = place.filesystem(writer)

@@ -23,7 +23,7 @@ def numbers(source: Any) -> list[int]:
     return found
 
 
-def append(base: Path, *values: int, mode: str = "append", **options: Any) -> None:
+def append(base: Path, *values: int, mode: Any = "append", **options: Any) -> None:
     pymosaic.write_dataset(pa.table({"n": list(values)}), base, mode=mode, **options)
 
 

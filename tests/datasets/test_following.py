@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -38,7 +39,7 @@ class Follower:
         return rows
 
 
-def add(base: Path, *rows: int, mode: str = "append") -> None:
+def add(base: Path, *rows: int, mode: Any = "append") -> None:
     pymosaic.write_dataset(pa.table({"n": list(rows)}), base, mode=mode)
 
 

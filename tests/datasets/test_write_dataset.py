@@ -82,7 +82,7 @@ def test_a_scan_of_a_dataset_is_a_source_even_of_its_own_overwrite(tmp_path: Pat
 @pytest.mark.parametrize(
     "bad", [[1, 2], "text", 5, [], iter([]), [TABLE, 3], [TABLE, TABLE.drop_columns("name")]]
 )
-def test_what_is_no_table_is_refused_and_leaves_nothing(bad: object, tmp_path: Path) -> None:
+def test_what_is_no_table_is_refused_and_leaves_nothing(bad: Any, tmp_path: Path) -> None:
     with pytest.raises(pymosaic.InvalidDataError):
         pymosaic.write_dataset(bad, tmp_path / "set")
     assert not (tmp_path / "set").exists()
@@ -195,7 +195,7 @@ class TestFileSizes:
     @pytest.mark.parametrize("compression", ["zstd", "none"])
     @pytest.mark.parametrize("batches", ["one", "many"])
     def test_files_come_near_the_target(
-        self, compression: str, batches: str, tmp_path: Path
+        self, compression: Any, batches: str, tmp_path: Path
     ) -> None:
         numbers = np.random.default_rng(2).integers(0, 1 << 40, 200_000)
         table = pa.table({"x": numbers, "y": np.arange(200_000)})
@@ -386,7 +386,7 @@ class TestModes:
 class TestFailures:
     @pytest.mark.parametrize("mode", ["error", "append", "overwrite"])
     def test_a_source_that_fails_leaves_the_dataset_as_it_was(
-        self, mode: str, tmp_path: Path
+        self, mode: Any, tmp_path: Path
     ) -> None:
         base = tmp_path / "set"
         if mode != "error":

@@ -264,7 +264,8 @@ class TestMistakes:
     @pytest.mark.parametrize("bound", [2**63 - 1, -(2**63)])
     def test_the_bounds_of_a_type_stand_for_nulls(self, bound):
         file = pymosaic.MosaicFile(written(self.table, 1))
-        for null in (bound, np.int64(bound)):
+        nulls: list[Any] = [bound, np.int64(bound)]
+        for null in nulls:
             assert file.to_numpy(["big"], dtype="int64", nulls=null)[0].tolist() == [[bound]]
         for special in (float("inf"), float("nan")):
             np.testing.assert_array_equal(file.to_numpy(["big"], nulls=special)[0], [[special]])

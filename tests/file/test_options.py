@@ -15,7 +15,7 @@ import pytest
 
 import pymosaic
 from pymosaic.errors import ColumnNotFoundError, InvalidOptionError
-from pymosaic.file.options import WriterOptions
+from pymosaic.file.options import WRITER_OPTIONS, WriterKeywords, WriterOptions
 from tests.oracle import decode
 from tests.property.reference import reference_write
 from tests.writing import write
@@ -101,7 +101,7 @@ class TestWrongValues:
 class TestUnknownNames:
     def test_are_named_by_the_writer(self) -> None:
         with pytest.raises(InvalidOptionError, match="'compresion'"):
-            pymosaic.MosaicWriter(io.BytesIO(), TABLE.schema, compresion="zstd")
+            pymosaic.MosaicWriter(io.BytesIO(), TABLE.schema, compresion="zstd")  # type: ignore[call-arg]
 
     def test_are_named_by_write_table(self) -> None:
         with pytest.raises(TypeError, match="'compresion'"):
@@ -109,7 +109,7 @@ class TestUnknownNames:
 
     def test_of_the_reference_are_not_taken_silently(self) -> None:
         with pytest.raises(InvalidOptionError, match="'zstd_level'"):
-            pymosaic.MosaicWriter(io.BytesIO(), TABLE.schema, zstd_level=3)
+            pymosaic.MosaicWriter(io.BytesIO(), TABLE.schema, zstd_level=3)  # type: ignore[call-arg]
 
 
 class TestExtremesThatAreAllowed:
@@ -214,3 +214,7 @@ def test_write_table_shows_the_defaults_of_the_options() -> None:
     }
     assert len(defaults) > 8
     assert WriterOptions(**defaults) == WriterOptions()
+
+
+def test_type_checkers_know_every_option() -> None:
+    assert set(WriterKeywords.__annotations__) == set(WRITER_OPTIONS)

@@ -66,7 +66,7 @@ class ArrayOnly:
         return self._batch.__arrow_c_array__(requested_schema)
 
 
-SOURCES: dict[str, Callable[[], object]] = {
+SOURCES: dict[str, Callable[[], Any]] = {
     "table": lambda: pa.Table.from_batches([GOOD]),
     "batch": lambda: GOOD,
     "reader": lambda: pa.RecordBatchReader.from_batches(GOOD.schema, [GOOD]),
@@ -78,9 +78,7 @@ SOURCES: dict[str, Callable[[], object]] = {
 
 class TestWhatCanBeWritten:
     @pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES.keys())
-    def test_gives_the_same_file_by_both_ways(
-        self, make: Callable[[], object], target: Path
-    ) -> None:
+    def test_gives_the_same_file_by_both_ways(self, make: Callable[[], Any], target: Path) -> None:
         expected = write([GOOD], GOOD.schema)
         pymosaic.write_table(make(), target)
         assert target.read_bytes() == expected
@@ -362,7 +360,7 @@ class TestAFailedBatch:
     def test_that_is_no_table_ends_it_too(self, target: Path) -> None:
         writer = pymosaic.MosaicWriter(target, SCHEMA)
         with pytest.raises(InvalidDataError, match="list"):
-            writer.write([1])
+            writer.write([1])  # type: ignore[arg-type]
         with pytest.raises(ClosedError, match="list"):
             writer.close()
         assert os.listdir(target.parent) == []

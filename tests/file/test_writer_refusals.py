@@ -482,7 +482,7 @@ class TestWhatIsNoTable:
         [[1, 2], [{"a": 1}], {"a": [1]}, "a.csv", b"bytes", None, 1, np.zeros(3)],
         ids=lambda thing: type(thing).__name__,
     )
-    def test_is_refused_by_its_type_with_what_would_do(self, thing: object, target: Path) -> None:
+    def test_is_refused_by_its_type_with_what_would_do(self, thing: Any, target: Path) -> None:
         words = (type(thing).__name__, "pyarrow Table", "RecordBatch", "__arrow_c_stream__")
         with refused(InvalidDataError, *words):
             pymosaic.write_table(thing, target)
@@ -494,7 +494,7 @@ class TestWhatIsNoTable:
         [pa.array([1]), pa.chunked_array([[1]]), pa.array([{"a": 1}, None])],
         ids=["array", "chunked array", "null rows"],
     )
-    def test_is_refused_also_when_it_is_arrow(self, thing: object, target: Path) -> None:
+    def test_is_refused_also_when_it_is_arrow(self, thing: Any, target: Path) -> None:
         with refused(InvalidDataError):
             pymosaic.write_table(thing, target)
 

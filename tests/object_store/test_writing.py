@@ -125,7 +125,7 @@ def test_records_cost_a_reader_two_listings_and_a_read_each(
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
-def test_death_before_any_upload_or_deletion(mode: str, bucket: str, server: ObjectStore) -> None:
+def test_death_before_any_upload_or_deletion(mode: Any, bucket: str, server: ObjectStore) -> None:
     """What a dead process leaves is the old dataset or the new one."""
     filesystem = arrow_filesystem(server)
     old = list(range(10))

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -32,7 +33,7 @@ def listings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def add(base: str, mode: str) -> None:
+def add(base: str, mode: Any) -> None:
     pymosaic.write_dataset(pa.table({"n": range(10, 20), "k": ["a"] * 10}), base, mode=mode)
 
 

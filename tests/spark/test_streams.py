@@ -18,7 +18,7 @@ from pymosaic.spark.streams import DatasetStream
 from tests.spark.test_sink import forget_commit
 
 
-def add(base: Path, *rows: int, k: int = 0, mode: str = "append") -> None:
+def add(base: Path, *rows: int, k: int = 0, mode: Any = "append") -> None:
     table = pa.table({"id": rows, "k": [k] * len(rows), "text": [str(row) for row in rows]})
     pymosaic.write_dataset(table, base, partition_by=["k"], mode=mode)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, assert_type
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import pymosaic
 import pymosaic.spark
@@ -36,7 +37,14 @@ def read_and_write(table: pa.Table, path: Path) -> None:
         assert_type(file.metadata, pymosaic.FileMetadata)
         assert_type(file.metadata.row_group(0).bucket(0), pymosaic.BucketMetadata)
         assert_type(file.statistics(0), dict[str, pymosaic.ColumnStatistics])
+        assert_type(file.scan_contents(), int)
+        assert_type(file.closed, bool)
+        file.take([1, 2], columns=lambda field: field.name != "age")
     pymosaic.read_table(path, columns=["device", "sensor_*"], filters=[("age", ">", 50)])
+    pymosaic.read_table([path], exclude=["age"], filters=[[("age", "is null")], [("age", ">", 50)]])
+    pymosaic.read_table(path, columns=(name for name in ["age"]), filters="age > 50")
+    pymosaic.read_table(path, columns={"age"}, filters=pc.field("age") > 50)
+    assert_type(pymosaic.__build__, pymosaic.Build)
     for finding in pymosaic.verify(path):
         assert_type(finding, pymosaic.Finding)
 
@@ -47,6 +55,7 @@ def tend_a_dataset(table: pa.Table, base: str) -> None:
     events = pymosaic.dataset(base)
     assert_type(events, pymosaic.Dataset)
     assert_type(events.files, tuple[str, ...])
+    assert_type(list(events.get_fragments("day = 'mon'")), list[pymosaic.Fragment])
     scan = events.scan(columns=["device"], filters=[("day", "==", "mon")], limit=10)
     assert_type(scan, pymosaic.Scan)
     assert_type(scan.count_rows(), int)

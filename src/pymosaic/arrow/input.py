@@ -9,13 +9,29 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from pymosaic.errors import InvalidDataError
 
-__all__ = ["TabularData", "batches_of", "open_data"]
+__all__ = ["ArrowArray", "ArrowData", "ArrowStream", "TabularData", "batches_of", "open_data"]
+
+
+class ArrowStream(Protocol):
+    """Anything that exports a stream of batches: tables, frames, readers."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+class ArrowArray(Protocol):
+    """Anything that exports one batch."""
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> object: ...
+
+
+ArrowData: TypeAlias = ArrowStream | ArrowArray
+"""What writers take."""
 
 TabularData: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
+from typing import Literal, TypeAlias
 
 from pymosaic.errors import InvalidOptionError
 
-__all__ = ["WriteMode"]
+__all__ = ["Mode", "WriteMode"]
 
 
 class WriteMode(enum.StrEnum):
@@ -49,3 +50,9 @@ class WriteMode(enum.StrEnum):
     def replaces(self) -> bool:
         """Whether files that are there are taken out."""
         return self in (WriteMode.OVERWRITE, WriteMode.OVERWRITE_PARTITIONS)
+
+
+Mode: TypeAlias = (
+    WriteMode | Literal["error", "append", "overwrite", "overwrite_partitions", "ignore"]
+)
+"""A mode, or its name."""

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias, Unpack, cast
 
 import pyarrow as pa
 
-from pymosaic.arrow.input import batches_of, open_data
+from pymosaic.arrow.input import ArrowData, batches_of, open_data
 from pymosaic.datasets.appending import check_appendable, recorded_types
 from pymosaic.datasets.commit import WriteJob
 from pymosaic.datasets.dataset import Dataset
-from pymosaic.datasets.modes import WriteMode
+from pymosaic.datasets.modes import Mode, WriteMode
 from pymosaic.datasets.options import MAX_OPEN_FILES, TARGET_FILE_BYTES, DatasetOptions
 from pymosaic.datasets.partition_types import united_types
 from pymosaic.datasets.records import DAY_SECONDS
@@ -25,7 +25,7 @@ from pymosaic.datasets.rolling import (
     file_schema,
 )
 from pymosaic.errors import DatasetExistsError, InvalidDataError, InvalidOptionError
-from pymosaic.file.options import WRITER_OPTIONS, WriterOptions
+from pymosaic.file.options import WRITER_OPTIONS, WriterKeywords, WriterOptions
 from pymosaic.file.original_schema import check_user_metadata
 from pymosaic.io import open_directory
 from pymosaic.keywords import checked_keywords
@@ -33,6 +33,8 @@ from pymosaic.progress import Meter, Progress
 from pymosaic.suggestions import did_you_mean
 
 __all__ = ["WrittenDataset", "write_dataset"]
+
+_Batches: TypeAlias = "list[pa.RecordBatch] | tuple[pa.RecordBatch, ...] | Iterator[pa.RecordBatch]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +59,18 @@ class WrittenDataset:
 
 @checked_keywords(*WRITER_OPTIONS)
 def write_dataset(
-    data: object,
+    data: ArrowData | _Batches,
     base: str | os.PathLike[str],
     *,
     partition_by: str | Sequence[str] | None = None,
     target_file_bytes: int = TARGET_FILE_BYTES,
-    mode: str = "error",
+    mode: Mode = "error",
     filesystem: object = None,
     progress: Progress | None = None,
     max_open_files: int = MAX_OPEN_FILES,
     keep_replaced: timedelta | float = DAY_SECONDS,
     metadata: Mapping[str, str] | None = None,
-    **writer_options: Any,
+    **writer_options: Unpack[WriterKeywords],
 ) -> WrittenDataset:
     """Write data as a directory of Mosaic files.
 
@@ -120,6 +122,7 @@ def write_dataset(
     1
     """
     mode = WriteMode.parse(mode)
+    options = cast("dict[str, Any]", writer_options)
     schema, batches, num_rows = open_batches(data)
     storage = open_directory(base, filesystem)
     keys = _partition_keys(partition_by)
@@ -129,8 +132,8 @@ def write_dataset(
         keys = check_appendable(storage, schema, keys)
     keys = keys or ()
     DatasetOptions(target_file_bytes=target_file_bytes, max_open_files=max_open_files)
-    file_schema(schema, keys, writer_options)
-    check_user_metadata(metadata, WriterOptions(**writer_options).checksum)
+    file_schema(schema, keys, options)
+    check_user_metadata(metadata, WriterOptions(**options).checksum)
     # The keys of a replaced dataset no longer matter.
     known = recorded_types(storage) if keeps_files and keys else {}
     types = united_types(storage.name, known, schema, keys)

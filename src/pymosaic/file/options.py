@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from numbers import Integral
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 from pymosaic.errors import InvalidOptionError
 from pymosaic.format.compression import BY_NAME, Compression
@@ -19,11 +19,16 @@ from pymosaic.option_text import (
     option,
 )
 
+if TYPE_CHECKING:
+    from pymosaic.file.projection import Names
+
 __all__ = [
     "AUTO_BUCKET_BYTES",
     "AUTO_LEAST_BUCKETS",
     "DEFAULT_NUM_BUCKETS",
     "WRITER_OPTIONS",
+    "CompressionName",
+    "WriterKeywords",
     "WriterOptions",
     "check_int",
 ]
@@ -42,6 +47,26 @@ _MAX_LEVEL = 22
 # leaves room, because the size of a batch is estimated.
 _HUGE_COLUMN = 256 << 20
 _HUGE_BATCH = 1 << 30
+
+
+CompressionName: TypeAlias = Literal["zstd", "none"]
+
+
+class WriterKeywords(TypedDict, total=False):
+    """The options of a writer as keywords, for type checkers; see :func:`pymosaic.write_table`."""
+
+    compression: CompressionName | None
+    compression_level: int
+    num_buckets: int | Literal["auto"] | None
+    row_group_bytes: int
+    row_group_rows: int | None
+    max_dict_entries: int
+    max_dict_bytes: int
+    page_size_threshold: int
+    statistics: bool | Names | None
+    checksum: bool
+    use_threads: bool
+    split_batches: bool | None
 
 
 def check_int(name: str, value: object, low: int, high: int) -> None:

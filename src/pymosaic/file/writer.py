@@ -9,21 +9,26 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, Unpack, cast
 from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
 
-from pymosaic.arrow.input import batches_of, open_data
+from pymosaic.arrow.input import ArrowData, batches_of, open_data
 from pymosaic.arrow.types import check_durations, duration_units, refuse_type
 from pymosaic.closing import Closing
 from pymosaic.errors import ClosedError, InvalidDataError, InvalidOptionError
-from pymosaic.file.options import WRITER_OPTIONS, WriterOptions
+from pymosaic.file.options import (
+    WRITER_OPTIONS,
+    CompressionName,
+    WriterKeywords,
+    WriterOptions,
+)
 from pymosaic.file.original_schema import SchemaRecorder, check_user_metadata
-from pymosaic.file.projection import resolve_columns
+from pymosaic.file.projection import Names, resolve_columns
 from pymosaic.file.tail import GuardedData, write_tail
 from pymosaic.format import bucket as bucket_format
 from pymosaic.format import row_group_index, schema_block
@@ -94,11 +99,11 @@ class MosaicWriter(Closing):
         *,
         filesystem: object = None,
         metadata: Mapping[str, str] | None = None,
-        **options: Any,
+        **options: Unpack[WriterKeywords],
     ) -> None:
         self._closed_because: str | None = "it could not be opened"
         self._aborted_by_error = False
-        self._options = WriterOptions(**options)
+        self._options = WriterOptions(**cast("dict[str, Any]", options))
         user = check_user_metadata(metadata, self._options.checksum)
         if not isinstance(schema, pa.Schema):
             try:
@@ -179,7 +184,7 @@ class MosaicWriter(Closing):
         """Serialised size of the buffered rows."""
         return self._rows.serialised_bytes + self._bitmap_bytes
 
-    def write(self, data: object) -> None:
+    def write(self, data: ArrowData) -> None:
         """Append rows.
 
         Parameters
@@ -449,10 +454,10 @@ def _check_u32(what: str, size: int) -> None:
 
 @checked_keywords()
 def write_table(
-    table: object,
+    table: ArrowData,
     where: SinkLike,
     *,
-    compression: str | None = "zstd",
+    compression: CompressionName | None = "zstd",
     compression_level: int = 1,
     num_buckets: int | Literal["auto"] | None = None,
     row_group_bytes: int = 256 << 20,
@@ -460,7 +465,7 @@ def write_table(
     max_dict_entries: int = 255,
     max_dict_bytes: int = 32 << 10,
     page_size_threshold: int = 32 << 10,
-    statistics: bool | Iterable[str] | None = None,
+    statistics: bool | Names | None = None,
     checksum: bool = True,
     use_threads: bool = True,
     split_batches: bool | None = None,

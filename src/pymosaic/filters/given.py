@@ -39,8 +39,8 @@ class ArrowExpression(Protocol):
         ...
 
 
-_Conditions: TypeAlias = Sequence[tuple[Any, ...]]
-Filters: TypeAlias = "str | ArrowExpression | Filter | _Conditions | Sequence[_Conditions]"
+# Of one type for both kinds of lists, from which mypy can infer that of a list in a call.
+Filters: TypeAlias = "str | ArrowExpression | Filter | Sequence[Sequence[Any]]"
 """What ``filters=`` takes."""
 
 
