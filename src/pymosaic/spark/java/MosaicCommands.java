@@ -125,8 +125,7 @@ public class MosaicCommands {
     String before = names[last];
     boolean changed = false;
     for (int i = 0; i < columns.size(); i++) {
-      TreeNode column = (TreeNode) columns.get(i);
-      Object[] parts = Values.fieldsOf(column);
+      Object[] parts = Values.fieldsOf((scala.Product) columns.get(i));
       if (((scala.Option) parts[6]).isDefined()) {
         Refusal.because("ALTER TABLE ADD COLUMN ... DEFAULT would change rows that are in files: add "
             + "the column without DEFAULT, then ALTER TABLE table ALTER COLUMN " + parts[1]
@@ -141,7 +140,7 @@ public class MosaicCommands {
             + "leave out FIRST and AFTER");
       }
       before = (String) parts[1];
-      placed.add(column.makeCopy(parts));
+      placed.add(Values.copy(columns.get(i), parts));
     }
     if (!changed) return null;
     fields[1] = Values.scalaList(placed);

@@ -60,10 +60,20 @@ public class Values {
     }
   }
 
-  public static Object[] fieldsOf(TreeNode node) {
+  public static Object[] fieldsOf(scala.Product node) {
     Object[] fields = new Object[node.productArity()];
     for (int i = 0; i < fields.length; i++) fields[i] = node.productElement(i);
     return fields;
+  }
+
+  /** A part of a plan with other fields; before Spark 4.1, some are not nodes. */
+  public static Object copy(Object part, Object[] fields) {
+    if (part instanceof TreeNode) return ((TreeNode) part).makeCopy(fields);
+    try {
+      return part.getClass().getConstructors()[0].newInstance(fields);
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   public static String quoted(String name) { return "`" + name.replace("`", "``") + "`"; }
