@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import types as st
 
 import pymosaic
@@ -182,11 +183,13 @@ def test_damage_that_a_task_finds_is_named(spark, wide, tmp_path):
         ({"colums": "id"}, "did you mean 'columns'"),
         ({"columns": "nothing_*"}, "nothing_"),
         ({"filters": '[["id", "~", 1]]'}, "is not an operator"),
+        ({"filters": '[["idd", ">", 1]]'}, "no column matches 'idd' .did you mean 'id'"),
+        ({"filters": '[["id", ">", "x"]]'}, "must be compared with a number"),
     ],
 )
-def test_mistakes_are_told(spark, wide, options, message):
-    with pytest.raises(Exception, match=message):
-        spark.read.format("mosaic").options(**options).load(str(wide)).collect()
+def test_mistakes_are_told_by_load(spark, wide, options, message):
+    with pytest.raises(AnalysisException, match=message):
+        spark.read.format("mosaic").options(**options).load(str(wide))
 
 
 def test_a_missing_path_is_told(spark, tmp_path):

@@ -65,6 +65,7 @@ class MosaicDataSource(DataSource):
 
     def columns(self) -> tuple[pa.Schema, tuple[str, ...]]:
         """The same as the dataset layer has it, and which of them are made by directories."""
+        from pymosaic.spark.predicates import decode_filters
         from pymosaic.spark.relations import open_relation
 
         relation, dataset = open_relation(self._parsed)
@@ -76,7 +77,10 @@ class MosaicDataSource(DataSource):
         # Queries of this relation read the files that are there now, in whatever process.
         self._listing = relation.listing
         self._parsed = replace(self._parsed, state=relation.state)
-        schema = relation.described(dataset, dataset.scan(columns=self._parsed.columns).schema)
+        # With filters, so that a wrong one is an error of the load.
+        filters = decode_filters(self._parsed.filters)
+        scan = dataset.scan(columns=self._parsed.columns, filters=filters or None)
+        schema = relation.described(dataset, scan.schema)
         names = set(schema.names)
         return schema, tuple(key for key in dataset.partition_columns if key in names)
 

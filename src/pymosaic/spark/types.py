@@ -61,6 +61,8 @@ _PLAIN: dict[pa.DataType, st.DataType] = {
     pa.string(): st.StringType(),
     pa.binary(): st.BinaryType(),
 }
+# Types without parameters, by their numbers: hashing a type takes its text.
+_BY_NUMBER = {arrow_type.id: data_type for arrow_type, data_type in _PLAIN.items()}
 _ADVICE = {
     "struct": "make its fields columns of their own: df.select('*', '{name}.*').drop('{name}')",
     "variant": "cast it to string: CAST({name} AS STRING), or to_json({name})",
@@ -107,7 +109,7 @@ def spark_types(fields: Iterable[pa.Field]) -> list[st.DataType]:
     found = []
     for field in fields:
         arrow_type = field.type
-        data_type = known.get(arrow_type)
+        data_type = _BY_NUMBER.get(arrow_type.id) or known.get(arrow_type)
         if data_type is None:
             data_type = spark_type(arrow_type)
             if data_type is None:
