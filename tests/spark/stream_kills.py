@@ -23,6 +23,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pyspark
+
 import pymosaic
 from pymosaic.errors import MosaicError
 from tests.figures import show, tell
@@ -37,13 +39,17 @@ class _Pipeline:
     """A driver, and what belongs to it."""
 
     def __init__(self, base: Path, cluster: bool) -> None:
-        kind = ["cluster"] if cluster else []
+        kind = []
+        environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+        if cluster:
+            kind = ["cluster"]
+            environment["SPARK_HOME"] = str(_spark_home(base))
         with (base / "driver.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.spark.stream_driver", str(base), *kind],
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+                env=environment,
                 start_new_session=True,
             )
 
@@ -75,6 +81,16 @@ class _Pipeline:
             with suppress(ProcessLookupError):
                 os.kill(chance.choice(kinds[kind]), signal.SIGKILL)
         return kind
+
+
+def _spark_home(base: Path) -> Path:
+    """A home of Spark below the base: executors leave their logs there."""
+    home = base / "home"
+    if not home.exists():
+        home.mkdir()
+        for path in Path(pyspark.__file__).parent.iterdir():
+            (home / path.name).symlink_to(path)
+    return home
 
 
 def _command(pid: int) -> bytes:
