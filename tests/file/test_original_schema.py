@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
+from pymosaic.arrow.restoring import can_restore
 from pymosaic.file import original_schema
 from pymosaic.format import annex_metadata
 from pymosaic.format.annex import SectionType
@@ -179,7 +180,9 @@ def test_zeros_of_both_signs_are_entries() -> None:
 def test_half_precision_numbers_are_entries() -> None:
     table = pa.table({"d": coded(pa.array(np.array([1, -0.0, np.nan, 5], np.float16)))})
     found = pymosaic.read_table(written(table))
-    assert found.schema == table.schema
+    # Old versions of pyarrow cannot make them, and leave the numbers as they are stored.
+    makes_them = can_restore(pa.float32(), table.schema.field("d").type)
+    assert found.schema.types == (table.schema.types if makes_them else [pa.float32()])
     assert str(found["d"].to_pylist()) == str(table["d"].to_pylist())
 
 
