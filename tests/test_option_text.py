@@ -70,7 +70,7 @@ def test_what_has_another_form_is_refused_with_the_name_of_the_option(
 
 def test_spark_has_every_option_of_writers() -> None:
     for option in (options_of(WriterOptions) | options_of(DatasetOptions)).values():
-        text = option.default or {"statistics": "true"}.get(option.name, "true")
+        text = option.default or {"row_group_rows": "1000"}.get(option.name, "true")
         parsed = SourceOptions.parse({option.camel_case: text})
         assert parsed.writer == {option.name: option.form.parse(text)}
 

@@ -73,50 +73,41 @@ class SchemaRecorder:
         self._catalog = catalog
         self._unusual = unusual
         self._user = user
-        fields = [schema.field(place) for place in unusual]
-        self._names = [field.name for field in fields if pa.types.is_dictionary(field.type)]
-        # Dictionaries inside of lists are not kept, only the number of their entries.
-        self._lists = {
-            field.name: 0
-            for field in fields
-            if _is_list(field.type) and pa.types.is_dictionary(_values_of(field.type))
-        }
+        # The dictionaries of columns, and of lists; the entries of the latter are not kept.
+        self._types: dict[str, pa.DictionaryType] = {}
         self._dictionaries: dict[str, pa.Array | None] = {}
+        for place in unusual:
+            field = schema.field(place)
+            values = _values_of(field.type)
+            if pa.types.is_dictionary(values):
+                self._types[field.name] = values
+                if values is not field.type:
+                    self._dictionaries[field.name] = None
         self._last: dict[str, pa.Array] = {}
-        # Columns of which a row group may have more values than their indices can number.
-        self._crowded: set[str] = set()
+        # The most different values that a row group may have.
+        self._counts = dict.fromkeys(self._types, 0)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take in the dictionaries of a batch; entries that are new come after the others."""
-        for name in self._names:
-            column = batch.column(name)
-            entries = column.dictionary if pa.types.is_dictionary(column.type) else None
-            known = self._dictionaries.get(name, entries)
-            if entries is None:
-                # Values of this batch may be in no dictionary.
-                known = None
-                self._crowded.add(name)
-            elif not _same_entries(self._last.setdefault(name, entries), entries):
-                self._last[name] = entries
-                known = None if known is None else united_dictionary(known, entries)
-                if known is None or len(known) - 1 > _max_index(self._schema.field(name).type):
-                    self._crowded.add(name)
-            if known is not None and known.get_total_buffer_size() > _MAX_DICTIONARY_BYTES:
-                known = None
-            self._dictionaries[name] = known
-        for name in self._lists:
+        for name in self._types:
             values = batch.column(name)
             while _is_list(values.type):
                 values = values.values
             if not pa.types.is_dictionary(values.type):
-                self._crowded.add(name)
+                # They may be in no dictionary.
+                self._dictionaries[name] = None
+                self._counts[name] += len(values)
                 continue
             entries = values.dictionary
-            if name not in self._last or not _same_entries(self._last[name], entries):
-                self._last[name] = entries
-                self._lists[name] += len(entries)
-                if self._lists[name] - 1 > _max_index(_values_of(self._schema.field(name).type)):
-                    self._crowded.add(name)
+            if name in self._last and _same_entries(self._last[name], entries):
+                continue
+            self._last[name] = entries
+            known = self._dictionaries.get(name, entries)
+            known = None if known is None else united_dictionary(known, entries)
+            if known is not None and known.get_total_buffer_size() > _MAX_DICTIONARY_BYTES:
+                known = None
+            self._dictionaries[name] = known
+            self._counts[name] = self._counts[name] + len(entries) if known is None else len(known)
 
     def bodies(self) -> list[Body]:
         """The sections of the annex; none for a plain schema."""
@@ -138,12 +129,13 @@ class SchemaRecorder:
 
     def _fitting_schema(self) -> pa.Schema:
         """The schema, with wider indices where those that were given may not number all values."""
-        if not self._crowded:
+        crowded = {
+            name for name, kind in self._types.items() if self._counts[name] - 1 > _max_index(kind)
+        }
+        if not crowded:
             return self._schema
         fields = [
-            field.with_type(_with_wide_indices(field.type))
-            if field.name in self._crowded
-            else field
+            field.with_type(_with_wide_indices(field.type)) if field.name in crowded else field
             for field in self._schema
         ]
         return pa.schema(fields, self._schema.metadata)
