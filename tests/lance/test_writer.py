@@ -15,7 +15,7 @@ from pymosaic.lance import LanceFile, write_table, writer
 from pymosaic.pages.encoding_choice import EncodingChoice
 from pymosaic.pages.messages import Layer
 from pymosaic.pages.summary import summarize
-from tests.lance.peer import peer_read
+from tests.lance.peer import peer_read, peer_write
 
 NUMBERS = pa.table({"n": range(1000)})
 
@@ -353,3 +353,79 @@ def test_metadata_whose_keys_are_not_text_is_refused(of_field: bool) -> None:
     table = pa.table([[1]], schema=pa.schema([field], None if of_field else metadata))
     with pytest.raises(pymosaic.InvalidDataError, match="key of the metadata is not UTF-8"):
         write_table(table, io.BytesIO())
+
+
+REQUIRED = pa.field("x", pa.int64(), nullable=False)
+REQUIRED_ITEMS = pa.list_(pa.field("item", pa.int64(), nullable=False))
+REQUIRED_STRUCT = pa.struct([REQUIRED])
+ITEMS_WITH_NULL = pa.array([1, None, 3])
+NULLS_WHERE_NONE_SHOULD_BE = {
+    "x": (REQUIRED, pa.array([1, None, 3])),
+    "x, all null": (REQUIRED, pa.nulls(3, pa.int64())),
+    "d": (
+        pa.field("d", pa.dictionary(pa.int32(), pa.string()), nullable=False),
+        pa.array(["a", None]).dictionary_encode(),
+    ),
+    "s.x": (
+        pa.field("s", REQUIRED_STRUCT),
+        pa.StructArray.from_arrays(
+            [ITEMS_WITH_NULL], fields=[REQUIRED], mask=pa.array([True, False, False])
+        ),
+    ),
+    "l.item": (
+        pa.field("l", REQUIRED_ITEMS),
+        pa.ListArray.from_arrays(pa.array([0, 2, 3]), ITEMS_WITH_NULL, type=REQUIRED_ITEMS),
+    ),
+    "l.item.x": (
+        pa.field("l", pa.list_(pa.field("item", REQUIRED_STRUCT))),
+        pa.ListArray.from_arrays(
+            pa.array([0, 2, 3]), pa.StructArray.from_arrays([ITEMS_WITH_NULL], fields=[REQUIRED])
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+@pytest.mark.parametrize("case", NULLS_WHERE_NONE_SHOULD_BE)
+def test_nulls_in_a_field_that_is_declared_non_null_are_refused_as_by_pylance(
+    case: str, version: str, tmp_path: Path
+) -> None:
+    field, array = NULLS_WHERE_NONE_SHOULD_BE[case]
+    table = pa.Table.from_arrays([array], schema=pa.schema([field]))
+    name = case.partition(",")[0]
+    with pytest.raises(pymosaic.InvalidDataError, match=f"'{name}' is declared non-null but has"):
+        write_table(table, io.BytesIO(), version=version)
+    with pytest.raises(Exception, match="non-null"):
+        peer_write(table, tmp_path / "file.lance", version)
+
+
+def test_null_values_of_maps_are_refused_where_the_map_has_none() -> None:
+    data_type = pa.map_(pa.string(), pa.field("value", pa.int64(), nullable=False))
+    keys = pa.array(["a", "b", "c"])
+    maps = pa.MapArray.from_arrays(pa.array([0, 2, 3]), keys, ITEMS_WITH_NULL, type=data_type)
+    table = pa.table({"m": maps})
+    with pytest.raises(pymosaic.InvalidDataError, match=r"'m.value' is declared non-null"):
+        write_table(table, io.BytesIO(), version="2.2")
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_what_nulls_hide_may_be_null_in_a_field_that_is_declared_non_null(
+    version: str, tmp_path: Path
+) -> None:
+    is_null = pa.array([False, True, False])
+    structs = pa.StructArray.from_arrays([ITEMS_WITH_NULL], fields=[REQUIRED], mask=is_null)
+    lists = pa.ListArray.from_arrays(
+        pa.array([0, 1, 2, 3]), ITEMS_WITH_NULL, type=REQUIRED_ITEMS, mask=is_null
+    )
+    nested = pa.ListArray.from_arrays(
+        pa.array([0, 1, 2, 3]),
+        pa.StructArray.from_arrays([ITEMS_WITH_NULL], fields=[REQUIRED]),
+        mask=is_null,
+    )
+    table = pa.table({"s": structs, "l": lists, "n": nested}).slice(1)
+    path = tmp_path / "file.lance"
+    write_table(table, path, version=version)
+    read = LanceFile(path).read()
+    assert read.schema == table.schema
+    assert read.to_pylist() == table.to_pylist()
+    assert peer_read(path).to_pylist() == table.to_pylist()

@@ -31,6 +31,7 @@ from pymosaic.lance.container import (
     TypedMessage,
     emit_footer,
 )
+from pymosaic.lance.declared_nulls import check_declared_nulls
 from pymosaic.lance.schema import BLOB_KEY, PACKED_KEY, emit_schema, is_single_column
 from pymosaic.lance.small_columns import encode_columns
 from pymosaic.pages.blocks import Integers, VariableBlock, bytes_of
@@ -120,6 +121,7 @@ def write_table(
         table.validate(full=True)
     except pa.ArrowInvalid as error:
         raise InvalidDataError(f"the data is not valid Arrow: {error}") from error
+    check_declared_nulls(table)
     choices = _Choices(encodings or {}, _default_choice(compression), table.schema)
     schema = _prepared_schema(table.schema, choices)
     choices.check(schema)
