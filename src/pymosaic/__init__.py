@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from pymosaic.interop.pandas import read_pandas
     from pymosaic.interop.polars import scan_polars
     from pymosaic.limits import Limits
+    from pymosaic.profiling.profile import Profile
     from pymosaic.report import write_report
 
 # The one place that names the version; pyproject.toml takes it from here.
@@ -85,6 +86,7 @@ __all__ = [
     "MosaicFile",
     "MosaicWriter",
     "Piece",
+    "Profile",
     "Recommendation",
     "RowGroupMetadata",
     "RowNotFoundError",
@@ -187,6 +189,7 @@ _MODULES = {
         "RowGroupMetadata",
     ),
     "file.reader": ("MosaicFile",),
+    "profiling.profile": ("Profile",),
     "report": ("write_report",),
     "arrow.statistics": ("ColumnStatistics",),
     "file.verify.file": ("Finding",),

@@ -21,6 +21,7 @@ INSPECTING = [
     ("column-size",),
     ("dictionary", "-c", "city"),
     ("stats",),
+    ("profile",),
     ("verify",),
 ]
 

@@ -106,6 +106,7 @@ class TestAnswers:
         assert (city["rows"], city["nulls"], city["distinct"]) == (ROWS, 250, 3)
         assert sorted(city["top"]) == [["Kyiv", 250], ["Oslo", 250], ["Rome", 250]]
         number = get(server, "describe", column=0, where="id < 100")[1]
+        assert number["numbers"] == [["mean", "49.5"], ["25%", "24"], ["50%", "49"], ["75%", "74"]]
         assert sum(number["histogram"]["counts"]) == 100
         assert number["histogram"]["high"] == "99"
         assert get(server, "describe", column=3)[1]["distinct"] is None

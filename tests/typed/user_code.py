@@ -59,6 +59,7 @@ def tend_a_dataset(table: pa.Table, base: str) -> None:
     scan = events.scan(columns=["device"], filters=[("day", "==", "mon")], limit=10)
     assert_type(scan, pymosaic.Scan)
     assert_type(scan.count_rows(), int)
+    assert_type(scan.describe(quantiles=[0.5]), pymosaic.Profile)
     assert_type(scan.plan().pieces, tuple[pymosaic.Piece, ...])
     assert_type(pymosaic.compact(base), pymosaic.CompactionReport)
     assert_type(pymosaic.vacuum(base, older_than=3600), pymosaic.VacuumReport)

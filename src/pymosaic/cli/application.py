@@ -30,6 +30,7 @@ COMMANDS = {
     "column-size": "Inspect a file",
     "dictionary": "Inspect a file",
     "stats": "Inspect a file",
+    "profile": "Inspect a file",
     "head": "Read rows",
     "tail": "Read rows",
     "cat": "Read rows",

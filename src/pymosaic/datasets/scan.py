@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     from pymosaic.file.matrix import Nulls
     from pymosaic.file.taking import Indices
+    from pymosaic.profiling.profile import Profile
+    from pymosaic.progress import Progress
 
 __all__ = ["PIECE_BYTES", "Scan", "check_positive"]
 
@@ -312,6 +314,52 @@ class Scan:
             budget=MemoryBudget(self._task.limits.max_table_bytes),
         )
         return taken(batches, places, self.schema)
+
+    @checked_keywords()
+    def describe(
+        self,
+        *,
+        quantiles: Iterable[float] = (0.25, 0.5, 0.75),
+        progress: Progress | None = None,
+        use_threads: bool = True,
+    ) -> Profile:
+        """Count, nulls, range, mean, quantiles and distinct values of each column, in one pass.
+
+        Parameters
+        ----------
+        quantiles, progress
+            As for :meth:`pymosaic.MosaicFile.describe`.
+        use_threads : bool
+            Read ahead, and decode on several threads.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"n": range(1000)}), "numbers.mosaic")
+        >>> profile = pymosaic.dataset("numbers.mosaic").scan(filters="n < 100").describe()
+        >>> profile["n"]["mean"], profile["n"]["maximum"]
+        (49.5, '99')
+        """
+        from pymosaic.profiling.columns import check_quantiles
+        from pymosaic.profiling.profile import profile_batches
+        from pymosaic.progress import Meter
+
+        wanted = check_quantiles(quantiles)
+        stored = self._stored()
+        return profile_batches(
+            stored._batches(_WHOLE_ROW_GROUPS, use_threads, None),
+            stored.schema,
+            self.schema,
+            wanted,
+            Meter(progress, None, "rows"),
+        )
+
+    def _stored(self) -> Scan:
+        """The scan in the types that are stored."""
+        if self._task.original is None:
+            return self
+        task = replace(self._task, original=None, changed=())
+        return Scan(self._files, self._num_columns, task, self._limit)
 
     def count_rows(self) -> int:
         """Count rows, without reading data if partition values and statistics suffice."""

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from pymosaic.file.matrix import Nulls
     from pymosaic.file.taking import Indices
     from pymosaic.filters.given import Filters
+    from pymosaic.profiling.profile import Profile
+    from pymosaic.progress import Progress
 
 __all__ = ["MosaicFile", "Types", "opened"]
 
@@ -464,6 +466,56 @@ class MosaicFile(Closing):
                     first += count
         return matrix.result()
 
+    @checked_keywords()
+    def describe(
+        self,
+        columns: Columns | None = None,
+        *,
+        filters: Filters | None = None,
+        quantiles: Iterable[float] = (0.25, 0.5, 0.75),
+        progress: Progress | None = None,
+        use_threads: bool = True,
+        exclude: Columns | None = None,
+    ) -> Profile:
+        """Count, nulls, range, mean, quantiles and distinct values of columns, in one pass.
+
+        One row group is in memory at a time, and about 10 KB for each column. Counts, ranges and
+        means are exact; NaNs are counted and left out. A quantile is a value that occurs, whose
+        rank is off by about 0.3 % of the rows; 0 and 1 are exact. The number of distinct values is
+        an estimate, about 3 % off.
+
+        Parameters
+        ----------
+        columns, filters, use_threads, exclude
+            As for :func:`pymosaic.read_table`.
+        quantiles : list of float
+            Quantiles of numbers to estimate, between 0 and 1.
+        progress : callable, optional
+            Called with rows done, the number of rows and ``"rows"``.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"n": [5, 1, None, 3]}), "n.mosaic")
+        >>> pymosaic.MosaicFile("n.mosaic").describe(quantiles=[0.5])
+        Profile of 1 columns, 4 rows
+        column  type   nulls  nans  minimum  maximum  mean  50%  distinct
+        n       int64      1     0  1        5           3    3         3
+        """
+        from pymosaic.profiling.columns import check_quantiles
+        from pymosaic.profiling.profile import profile_batches
+        from pymosaic.progress import Meter
+
+        wanted = check_quantiles(quantiles)
+        selection = self._select(columns, exclude)
+        return profile_batches(
+            self._batches(selection, filters, None, use_threads, restored=False),
+            selection.import_schema(),
+            self._schema_of(selection),
+            wanted,
+            Meter(progress, self.num_rows, "rows"),
+        )
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Export all rows as an Arrow stream, row group by row group."""
         reader = pa.RecordBatchReader.from_batches(self.schema, self.iter_batches())
@@ -476,6 +528,8 @@ class MosaicFile(Closing):
         row_groups: Iterable[int] | None,
         use_threads: bool,
         budget: MemoryBudget | None = None,
+        *,
+        restored: bool = True,
     ) -> Iterator[pa.RecordBatch]:
         """Check the request now, then read one row group after another."""
         if isinstance(row_groups, Integral):
@@ -487,7 +541,8 @@ class MosaicFile(Closing):
         for row_group in wanted:
             self._opened.index.row_count(row_group)
         row_filter = None if filters is None else self._row_filter(filters)
-        return self._generate(selection, row_filter, wanted, use_threads, budget)
+        original = self._original if restored else None
+        return self._generate(selection, row_filter, wanted, use_threads, budget, original)
 
     def _restoring(
         self, selection: Selection, original: OriginalSchema
@@ -512,8 +567,9 @@ class MosaicFile(Closing):
         row_groups: Iterable[int],
         use_threads: bool,
         budget: MemoryBudget | None,
+        original: OriginalSchema | None,
     ) -> Iterator[pa.RecordBatch]:
-        restore = None if self._original is None else self._restoring(selection, self._original)
+        restore = None if original is None else self._restoring(selection, original)
         for row_group in row_groups:
             with located(self._opened.name):
                 reader = RowGroupReader(self._opened, row_group, use_threads, budget)

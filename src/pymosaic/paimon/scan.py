@@ -178,6 +178,9 @@ class PaimonScan(Scan):
             "take is not supported for Paimon tables: read a table with to_table(), and take there"
         )
 
+    def _stored(self) -> PaimonScan:
+        return self
+
     def summary(self) -> None:
         """None: statistics of manifests are not gathered for whole tables."""
 

@@ -11,8 +11,9 @@ from pyspark.sql import functions as f
 
 import pymosaic
 import pymosaic.spark
+from pymosaic.profiling.hashing import hash_values
 from pymosaic.spark.jobs import Difference, verify
-from pymosaic.spark.jobs.fingerprints import Fingerprint, hash_values
+from pymosaic.spark.jobs.fingerprints import Fingerprint
 
 SCHEMA = (
     "id long, tiny tinyint, ratio double, single float, flag boolean, text string, raw binary, "

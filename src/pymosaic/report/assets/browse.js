@@ -171,9 +171,14 @@ function showColumn(columns, column, facts) {
     return;
   }
   const told = [`${type}. ${plural(facts.rows, "row")}, ${plural(facts.nulls, "null")}`];
+  if (facts.nans) told.push(plural(facts.nans, "NaN"));
   if (facts.distinct !== null) told.push(plural(facts.distinct, "distinct value"));
   if (!facts.complete) told.push("only the first rows were counted");
   box.replaceChildren(name, element("p", "quiet", told.join(", ")));
+  if (facts.numbers) {
+    const numbers = facts.numbers.map(([what, number]) => `${what} ${number}`);
+    box.append(element("p", "quiet", numbers.join(", ")));
+  }
   if (facts.histogram) {
     const { counts, low, high } = facts.histogram;
     const most = Math.max(...counts);

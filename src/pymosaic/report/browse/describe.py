@@ -1,4 +1,4 @@
-"""What a column holds: counts, a histogram, its most frequent values."""
+"""What a column holds: its profile, a histogram, its most frequent values."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pymosaic.profiling.columns import QUANTILES, ColumnProfiles
 from pymosaic.report.values import shown_text
 
 __all__ = ["describe"]
@@ -26,11 +27,26 @@ def describe(values: pa.ChunkedArray) -> dict[str, Any]:
     >>> found["rows"], found["nulls"], found["top"]
     (4, 1, [['x', 2], ['y', 1]])
     """
-    facts: dict[str, Any] = {"rows": len(values), "nulls": values.null_count}
+    facts = _profile(values)
     facts["distinct"], facts["top"] = _most_frequent(values)
     histogram = _histogram(values)
     if histogram is not None:
         facts["histogram"] = histogram
+    return facts
+
+
+def _profile(values: pa.ChunkedArray) -> dict[str, Any]:
+    """Counts; of numbers also the mean and quantiles, as texts."""
+    schema = pa.schema([("values", values.type)])
+    profiles = ColumnProfiles(schema)
+    for chunk in values.chunks:
+        profiles.add_batch(pa.RecordBatch.from_arrays([chunk], schema=schema))
+    [found] = profiles.table(schema).to_pylist()
+    facts = {key: found[key] for key in ("rows", "nulls", "nans")}
+    if found["mean"] is not None:
+        names = ["mean", *(f"{100 * quantile:g}%" for quantile in QUANTILES)]
+        numbers = [(name, found[name]) for name in names if found[name] is not None]
+        facts["numbers"] = [[name, f"{number:.6g}"] for name, number in numbers]
     return facts
 
 

@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pymosaic.datasets.dataset import Dataset
 from pymosaic.errors import InvalidOptionError
 from pymosaic.file.reader import MosaicFile
 from pymosaic.file.writer import write_table
 from pymosaic.io import open_sink
+from pymosaic.profiling.columns import ColumnProfiles, profile_schema
 from pymosaic.progress import Progress
-from pymosaic.spark.jobs.distinct import DistinctCounts
-from pymosaic.spark.jobs.fingerprints import hash_values
 from pymosaic.spark.jobs.report import JobReport, Stopwatch
 from pymosaic.spark.jobs.tasks import Watch, deal_out, map_items
 from pymosaic.spark.storage import locate
@@ -36,22 +34,15 @@ if TYPE_CHECKING:
 __all__ = ["PROFILE_SCHEMA", "ProfileReport", "profile"]
 
 PROFILE_SCHEMA = pa.schema(
-    {
-        "column": pa.string(),
-        "type": pa.string(),
-        "rows": pa.int64(),
-        "nulls": pa.int64(),
-        "minimum": pa.string(),
-        "maximum": pa.string(),
-        "approximate_distinct": pa.int64(),
-        "raw_bytes": pa.int64(),
-        "stored_bytes": pa.int64(),
-        "encodings": pa.string(),
-    }
+    [
+        *profile_schema(),
+        pa.field("raw_bytes", pa.int64()),
+        pa.field("stored_bytes", pa.int64()),
+        pa.field("encodings", pa.string()),
+    ]
 )
 _FORMATS = ("mosaic", "parquet", "json")
 _TASKS_PER_CORE = 2
-_WITHOUT_RANGE = (pa.types.is_list, pa.types.is_map)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +69,8 @@ def profile(
 ) -> ProfileReport:
     """Describe each column of a dataset.
 
-    Nulls, ranges and distinct values are computed over all rows, each part of the dataset in a
-    task. The number of distinct values is an estimate (HyperLogLog, about 3 % off). ``raw_bytes``
+    Nulls, ranges, means, quantiles and distinct values are those of
+    :meth:`pymosaic.MosaicFile.describe`, each part of the dataset in a task. ``raw_bytes``
     is before compression; if columns are compressed together in a bucket, ``stored_bytes`` is
     their share by raw size. ``encodings`` counts the row groups with each encoding.
 
@@ -121,7 +112,7 @@ def profile(
     plan = scan.plan()
     watch = Watch(spark, progress)
     groups = deal_out(plan.pieces, _TASKS_PER_CORE * _parallelism(spark))
-    total = _Profile.empty(len(scan.schema))
+    total = _Profile.empty(scan.schema)
     for part in map_items(watch, spark, groups, _work(scan.task(), dataset.filesystem)):
         total.unite(part)
     table = total.table(scan.schema)
@@ -129,7 +120,7 @@ def profile(
     watch.finish()
     return ProfileReport(
         job="profile",
-        rows=total.rows,
+        rows=total.columns.rows,
         columns=len(scan.schema),
         files=len(dataset.files),
         bytes_in=plan.bytes.to_read,
@@ -146,61 +137,28 @@ def _parallelism(spark: SparkSession) -> int:
 
 @dataclass(slots=True)
 class _Profile:
-    """Of some rows; ranges are a minimum and a maximum each, or None.
+    """Of some rows: what columns hold, and how they are stored."""
 
-    As arrays: pickled scalars are Python objects, which have no dates beyond the year 9999.
-    """
-
-    rows: int
-    nulls: npt.NDArray[np.int64]
-    ranges: list[pa.Array | None]
-    distinct: DistinctCounts
+    columns: ColumnProfiles
     raw_bytes: npt.NDArray[np.int64]
     stored_bytes: npt.NDArray[np.float64]
     encodings: list[Counter[str]]
 
     @classmethod
-    def empty(cls, count: int) -> _Profile:
+    def empty(cls, schema: pa.Schema) -> _Profile:
         return cls(
-            0,
-            np.zeros(count, np.int64),
-            [None] * count,
-            DistinctCounts(count),
-            np.zeros(count, np.int64),
-            np.zeros(count, np.float64),
-            [Counter() for _ in range(count)],
+            ColumnProfiles(schema),
+            np.zeros(len(schema), np.int64),
+            np.zeros(len(schema), np.float64),
+            [Counter() for _ in schema],
         )
 
     def unite(self, other: _Profile) -> None:
-        self.rows += other.rows
-        self.nulls += other.nulls
+        self.columns.unite(other.columns)
         self.raw_bytes += other.raw_bytes
         self.stored_bytes += other.stored_bytes
-        self.distinct.unite(other.distinct)
-        for place, found in enumerate(other.ranges):
-            if found is not None:
-                self._extend(place, found)
         for mine, others in zip(self.encodings, other.encodings, strict=True):
             mine.update(others)
-
-    def _extend(self, place: int, found: pa.Array) -> None:
-        known = self.ranges[place]
-        values = found if known is None else pa.concat_arrays([known, found])
-        ends = pc.min_max(values)
-        self.ranges[place] = pa.concat_arrays(
-            [pa.repeat(ends["min"], 1), pa.repeat(ends["max"], 1)]
-        )
-
-    def add_batch(self, batch: pa.RecordBatch) -> None:
-        self.rows += batch.num_rows
-        for place, column in enumerate(batch.columns):
-            self.nulls[place] += column.null_count
-            values = column.drop_null()
-            if not len(values):
-                continue
-            self.distinct.add(place, hash_values(values))
-            if not any(is_kind(values.type) for is_kind in _WITHOUT_RANGE):
-                self._extend(place, values)
 
     def add_storage(self, file: MosaicFile, row_group: int, places: dict[str, int]) -> None:
         """Sizes and encodings in one row group."""
@@ -226,44 +184,24 @@ class _Profile:
                     self.encodings[place][column.encoding] += 1
 
     def table(self, schema: pa.Schema) -> pa.Table:
-        found = zip(
-            *(map(_text, r) if r is not None else (None, None) for r in self.ranges), strict=True
-        )
-        minimum, maximum = list(found) if self.ranges else ([], [])
+        encodings = [", ".join(f"{k} {n}" for k, n in sorted(x.items())) for x in self.encodings]
         return pa.table(
             [
-                pa.array(schema.names, pa.string()),
-                pa.array(map(str, schema.types), pa.string()),
-                pa.array([self.rows] * len(schema), pa.int64()),
-                pa.array(self.nulls),
-                pa.array(minimum, pa.string()),
-                pa.array(maximum, pa.string()),
-                pa.array(self.distinct.estimates()),
+                *self.columns.table(schema).columns,
                 pa.array(self.raw_bytes),
                 pa.array(np.rint(self.stored_bytes).astype(np.int64)),
-                pa.array(
-                    [", ".join(f"{k} {n}" for k, n in sorted(x.items())) for x in self.encodings],
-                    pa.string(),
-                ),
+                pa.array(encodings, pa.string()),
             ],
             schema=PROFILE_SCHEMA,
         )
 
 
-def _text(value: pa.Scalar) -> str:
-    if pa.types.is_binary(value.type):
-        return str(value.as_py().hex())
-    if pa.types.is_string(value.type):
-        return str(value.as_py())
-    return str(value.cast(pa.string()).as_py())
-
-
 def _work(task: ScanTask, filesystem: Any) -> Callable[[list[Piece], str], _Profile]:
     def work(pieces: list[Piece], name: str) -> _Profile:
-        found = _Profile.empty(len(task.schema))
+        found = _Profile.empty(task.schema)
         places = {name: place for place, name in enumerate(task.schema.names)}
         for batch in task.read(pieces):
-            found.add_batch(batch)
+            found.columns.add_batch(batch)
         for piece in pieces:
             # Keys of directories are not stored in the file.
             stored = {x: y for x, y in places.items() if x not in dict(piece.partition)}

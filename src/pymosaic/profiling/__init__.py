@@ -1,0 +1,1 @@
+"""What columns hold: counts, ranges, quantiles, distinct values, in one pass."""
