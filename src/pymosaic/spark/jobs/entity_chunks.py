@@ -1,14 +1,15 @@
-"""Splitting rows sorted by key into chunks of whole entities and of bounded size."""
+"""Splitting rows into chunks of whole entities and of bounded size."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["Chunk", "chunks"]
+__all__ = ["Chunk", "chunks", "split"]
 
 # Bounds on the rows of a chunk, and on the cells of the batch made from it. Processing a chunk
 # temporarily takes about three times as much.
@@ -24,18 +25,19 @@ class Chunk:
     rows : pyarrow.RecordBatch
         The rows; the key columns come first.
     entity : numpy.ndarray
-        For each row, the number of its entity in this chunk: 0, 0, 0, 1, 2, 2, …
+        For each row, the number of its entity in this chunk: 0, 0, 0, 1, 2, 2, …, in any order.
     """
 
     def __init__(self, rows: pa.RecordBatch, entity: npt.NDArray[np.int64]) -> None:
         self.rows = rows
         self.entity = entity
-        self.num_entities = int(entity[-1]) + 1
+        self.num_entities = int(entity.max()) + 1
 
     def keys(self, count: int) -> list[pa.Array]:
         """The key columns, one row for each entity."""
-        firsts = pa.array(np.flatnonzero(np.diff(self.entity, prepend=-1)))
-        return [self.rows.column(place).take(firsts) for place in range(count)]
+        some = np.empty(self.num_entities, np.int64)
+        some[self.entity] = np.arange(len(self.entity))
+        return [self.rows.column(place).take(pa.array(some)) for place in range(count)]
 
 
 def chunks(batches: Iterable[pa.RecordBatch], num_keys: int, num_columns: int) -> Iterator[Chunk]:
@@ -78,6 +80,33 @@ def chunks(batches: Iterable[pa.RecordBatch], num_keys: int, num_columns: int) -
             start = stop
     if held:
         yield Chunk(pa.concat_batches(held), np.concatenate(numbers))
+
+
+def split(rows: pa.RecordBatch, entity: npt.NDArray[np.int64], num_columns: int) -> Iterator[Chunk]:
+    """Split rows in any order into chunks; an entity is never in two of them.
+
+    Parameters
+    ----------
+    rows : pyarrow.RecordBatch
+        The rows, at least one; the key columns come first.
+    entity : numpy.ndarray
+        For each row, the number of its entity, in the order that they are wanted in.
+    num_columns : int
+        Number of columns of the result, which bounds the entities in a chunk.
+    """
+    num_entities = int(entity.max()) + 1
+    most = max(1, _MAX_CELLS // max(1, num_columns))
+    count = max(-(-num_entities // most), -(-rows.nbytes // _MAX_BYTES))
+    if count <= 1:
+        yield Chunk(rows, entity)
+        return
+    most = -(-num_entities // count)
+    which = entity // most
+    order = np.argsort(which, kind="stable")
+    starts = np.searchsorted(which, np.arange(-(-num_entities // most) + 1), sorter=order)
+    for number, (start, end) in enumerate(itertools.pairwise(starts.tolist())):
+        chosen = order[start:end]
+        yield Chunk(rows.take(pa.array(chosen)), entity[chosen] - number * most)
 
 
 def _pair(last: pa.RecordBatch, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 from pymosaic.errors import InvalidDataError, InvalidOptionError
 from pymosaic.file.options import check_int
 from pymosaic.progress import Progress
+from pymosaic.spark.jobs import packed_shuffle
 from pymosaic.spark.jobs.entity_chunks import Chunk, chunks
 from pymosaic.spark.jobs.frames import (
     Source,
@@ -64,6 +65,9 @@ _NEED_NUMBERS = ("sum", "mean")
 _NEED_ORDER = ("first", "last")
 _ROWS_PER_PARTITION = 4_000_000
 _LEAST_ROWS_PER_PARTITION = 50_000
+# What a string takes beyond its characters, and an estimate of those of a key.
+_OFFSET_BYTES = 4
+_KEY_BYTES = 32
 _SHOWN = 3
 
 
@@ -209,8 +213,8 @@ def pivot(
         partitions = default_partitions(spark, found.num_rows)
     check_int("partitions", partitions, 1, 1 << 20)
     keys = [f"key_{place}" for place in range(len(names.entity))]
-    shuffled = names.aggregate(long.repartition(partitions, *keys), keys)
-    plan = _plan(names, shuffled, found, column_names)
+    cells = names.aggregate(long.repartition(partitions, *keys), keys)
+    plan = _plan(names, cells, found, column_names)
     from pymosaic.spark.types import spark_schema
 
     writer = open_writer(
@@ -221,7 +225,11 @@ def pivot(
         options=options,
         case_sensitive=is_case_sensitive(spark),
     )
-    written = write_by_tasks(watch, shuffled.sortWithinPartitions(*keys), writer, plan.assemble)
+    if names.combine_nothing and plan.fits(found, partitions):
+        packed = packed_shuffle.shuffle(long, keys, partitions, plan.encode)
+        written = write_by_tasks(watch, packed, writer, plan.assemble_packed)
+    else:
+        written = write_by_tasks(watch, cells.sortWithinPartitions(*keys), writer, plan.assemble)
     watch.finish()
     return PivotReport(
         job="pivot",
@@ -263,26 +271,41 @@ def check_keys(frame: DataFrame, option: str, names: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Features:
-    """The number of long rows, and for each feature the number of values per value column."""
+    """Totals of the long rows.
+
+    Parameters
+    ----------
+    num_rows : int
+        The number of long rows.
+    num_bytes : int
+        What strings and binary values take.
+    counts : dict
+        For each feature, the number of values per value column.
+    """
 
     num_rows: int
+    num_bytes: int
     counts: dict[str, tuple[int, ...]]
 
 
 def _find_features(long: DataFrame, num_values: int) -> _Features:
     from pyspark.sql import functions as f
+    from pyspark.sql.types import BinaryType, StringType
 
-    counts = [f.count(f"value_{place}").alias(f"count_{place}") for place in range(num_values)]
-    totals = [f.count(f.lit(1)).alias("rows"), *counts]
+    values = [f"value_{place}" for place in range(num_values)]
+    size = f.lit(0).cast("long")
+    for name in values:
+        if isinstance(long.schema[name].dataType, StringType | BinaryType):
+            size += f.coalesce(f.sum(f.octet_length(name)), f.lit(0))
+    totals = [f.count(f.lit(1)).alias("rows"), size.alias("bytes"), *map(f.count, values)]
     # As Arrow: a Row for each of 10,000 features is slow.
     table = long.groupBy("feature").agg(*totals).toArrow()
-    features, rows, *values = table.to_pydict().values()
+    features, rows, sizes, *counts = table.to_pydict().values()
     if None in features:
         nameless = rows[features.index(None)]
         raise InvalidDataError(f"{nameless} rows have no feature: their feature name is null")
-    found = dict(zip(features, zip(*values, strict=True), strict=True))
-    num_rows = sum(rows)
-    return _Features(num_rows, {name: found[name] for name in sorted(found)})
+    found = dict(zip(features, zip(*counts, strict=True), strict=True))
+    return _Features(sum(rows), sum(sizes), {name: found[name] for name in sorted(found)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,6 +366,11 @@ class _Names:
                     f"duplicates={policy!r} needs order_by: rows have no order in Spark"
                 )
 
+    @property
+    def combine_nothing(self) -> bool:
+        """Whether several values of a cell are an error."""
+        return set(self.policies) == {"error"}
+
     def select(self, frame: DataFrame) -> DataFrame:
         """The rows, with columns renamed by role."""
         groups = {"value": self.values, "order": self.order_by}
@@ -362,7 +390,7 @@ class _Names:
         """One row per cell, with a policy combining several values; without another shuffle."""
         from pyspark.sql import functions as f
 
-        if set(self.policies) == {"error"}:
+        if self.combine_nothing:
             return long
         order = "".join(f"order_{place}, " for place in range(len(self.order_by)))
         made = [
@@ -391,10 +419,18 @@ def _policies(given: Any, values: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The features with values in one value column, and the positions of their columns."""
+    """The features with values in one value column.
 
-    features: pa.Array
+    Parameters
+    ----------
+    places : numpy.ndarray
+        Positions of their columns.
+    numbers : numpy.ndarray
+        For each of all features its number among these, or -1; and -1 for no feature.
+    """
+
     places: npt.NDArray[np.int64]
+    numbers: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,32 +440,63 @@ class _Plan:
     long_schema: pa.Schema
     schema: pa.Schema
     num_keys: int
+    features: pa.Array
     parts: tuple[_Part, ...]
     names: _Names
+
+    def fits(self, found: _Features, partitions: int) -> bool:
+        """Whether tasks can hold their long rows."""
+        types = self._packed_schema.types
+        if not all(map(packed_shuffle.is_plain, types)):
+            return False
+        variable = [packed_shuffle.is_variable(kind) for kind in types]
+        width = sum(
+            _OFFSET_BYTES if varies else kind.bit_width / 8
+            for kind, varies in zip(types, variable, strict=True)
+        )
+        width += _KEY_BYTES * sum(variable[: self.num_keys])
+        return packed_shuffle.fits(int(found.num_rows * width) + found.num_bytes, partitions)
+
+    @property
+    def _packed_schema(self) -> pa.Schema:
+        return self.long_schema.set(self.num_keys, pa.field("feature", pa.int32()))
+
+    def encode(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Long rows with the numbers of features instead of their names."""
+        rows = conform(rows, self.long_schema)
+        columns = rows.columns
+        columns[self.num_keys] = pc.index_in(rows.column(self.num_keys), value_set=self.features)
+        return pa.RecordBatch.from_arrays(columns, schema=self._packed_schema)
+
+    def assemble_packed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Wide batches from packed rows."""
+        width = len(self.schema)
+        for chunk in packed_shuffle.unpack(batches, self._packed_schema, self.num_keys, width):
+            yield self._widen(chunk)
 
     def assemble(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Wide batches from long rows sorted by entity."""
         conformed = (conform(batch, self.long_schema) for batch in batches)
         for chunk in chunks(conformed, self.num_keys, len(self.schema)):
-            yield self._widen(chunk)
+            yield self._widen(Chunk(self.encode(chunk.rows), chunk.entity))
 
     def _widen(self, chunk: Chunk) -> pa.RecordBatch:
         arrays: list[pa.Array] = [*chunk.keys(self.num_keys)]
         arrays += [None] * (len(self.schema) - self.num_keys)
         count = chunk.num_entities
-        features = chunk.rows.column(self.num_keys)
+        features = chunk.rows.column(self.num_keys).fill_null(-1).to_numpy()
         for number, part in enumerate(self.parts):
             values = chunk.rows.column(self.num_keys + 1 + number)
-            which = pc.index_in(features, value_set=part.features).fill_null(-1).to_numpy()
             rows = np.flatnonzero(values.is_valid().to_numpy(zero_copy_only=False))
-            if len(rows) and which[rows].min() < 0:
+            which = part.numbers[features[rows]]
+            if len(rows) and which.min() < 0:
                 raise InvalidDataError(
                     f"column {self.names.values[number]!r} has values of features that it did not "
                     "have before: the source changed while it was read"
                 )
-            cells = which[rows] * count + chunk.entity[rows]
+            cells = which * count + chunk.entity[rows]
             # For each cell, column by column, the long row that it comes from.
-            origin = np.full(len(part.features) * count, -1, np.int64)
+            origin = np.full(len(part.places) * count, -1, np.int64)
             origin[cells] = rows
             missing = origin < 0
             if len(origin) - np.count_nonzero(missing) != len(rows):
@@ -446,8 +513,9 @@ class _Plan:
         repeated = order[1:][cells[order][1:] == cells[order][:-1]]
         row = chunk.rows.slice(int(rows[repeated[0]]), 1).to_pylist()[0]
         keys = [f"{name}={row[f'key_{i}']!r}" for i, name in enumerate(self.names.entity)]
+        feature = self.features[row["feature"]].as_py()
         return InvalidDataError(
-            f"several values of feature {row['feature']!r} for {', '.join(keys)}; say what becomes "
+            f"several values of feature {feature!r} for {', '.join(keys)}; say what becomes "
             "of them: duplicates='last', 'mean', …"
         )
 
@@ -476,18 +544,26 @@ def _plan(names: _Names, shuffled: DataFrame, found: _Features, column_names: st
         for name, field in zip(names.entity, keys, strict=True)
     ]
     fields += [pa.field(name, types[columns[name][1]]) for name in ordered]
-    parts: list[tuple[list[str], list[int]]] = [([], []) for _ in names.values]
+    number_of = {feature: number for number, feature in enumerate(found.counts)}
+    parts: list[tuple[list[int], list[int]]] = [([], []) for _ in names.values]
     for place, name in enumerate(ordered, num_keys):
         feature, number = columns[name]
-        parts[number][0].append(feature)
-        parts[number][1].append(place)
+        parts[number][0].append(place)
+        parts[number][1].append(number_of[feature])
     return _Plan(
         long_schema,
         pa.schema(fields),
         num_keys,
-        tuple(_Part(pa.array(a, pa.string()), np.array(b, np.int64)) for a, b in parts),
+        pa.array(found.counts, pa.string()),
+        tuple(_part(places, features, len(found.counts)) for places, features in parts),
         names,
     )
+
+
+def _part(places: list[int], features: list[int], num_features: int) -> _Part:
+    numbers = np.full(num_features + 1, -1, np.int64)
+    numbers[features] = np.arange(len(features))
+    return _Part(np.array(places, np.int64), numbers)
 
 
 def _column_name(template: str, feature: str, value: str) -> str:
