@@ -14,7 +14,9 @@ import pytest
 
 import pymosaic
 from pymosaic.arrow.restoring import can_restore
-from pymosaic.file import original_schema
+from pymosaic.file import grouped_items
+from pymosaic.file.grouped_items import DICTIONARIES, parse_items
+from pymosaic.file.reader import opened
 from pymosaic.format import annex_metadata
 from pymosaic.format.annex import SectionType
 from pymosaic.testing.annex import with_annex, without_annex
@@ -305,7 +307,9 @@ class TestLies:
         if isinstance(field, pa.Field):
             content = pa.schema([field]).serialize().to_pybytes()
         frame = annex_metadata.compress(content)
-        directory = annex_metadata.emit_directory(positions, [(count, len(frame), len(content))])
+        directory = annex_metadata.emit_directory(
+            positions, [0] * len(positions), [(count, len(frame), len(content))]
+        )
         kinds = SectionType.FIELDS, SectionType.FIELD_DIRECTORY
         return with_annex(self.PLAIN, (kinds[0], frame), (kinds[1], directory))
 
@@ -325,7 +329,7 @@ class TestLies:
 
     def test_more_columns_than_fields(self) -> None:
         data = self.file(pa.field("0", pa.uint16()), [0], count=2)
-        self.refused(pymosaic.CorruptFileError, "do not match their directory", data)
+        self.refused(pymosaic.CorruptFileError, "1 fields where there should be 2", data)
 
     def test_bytes_that_are_no_schema(self) -> None:
         self.refused(pymosaic.CorruptFileError, "fields", self.file(b"\xff" * 100, [0]))
@@ -345,7 +349,7 @@ class TestLies:
         nulls = of_one(array(INTEGER), bytes([1, 1, 0, 0b1111, 0]))
         content = pa.schema([pa.field("0", pa.list_(pa.int32(), 1 << 30))]).serialize()
         frame = annex_metadata.compress(content.to_pybytes())
-        directory = annex_metadata.emit_directory([0], [(1, len(frame), content.size)])
+        directory = annex_metadata.emit_directory([0], [0], [(1, len(frame), content.size)])
         data = with_annex(
             nulls, (SectionType.FIELDS, frame), (SectionType.FIELD_DIRECTORY, directory)
         )
@@ -362,14 +366,19 @@ class TestLies:
         write_options = pa.ipc.IpcWriteOptions(**options)
         with pa.ipc.new_stream(sink, batch.schema, options=write_options) as writer:
             writer.write_batch(batch)
+        entries = annex_metadata.compress(sink.getvalue().to_pybytes())
         return with_annex(
             self.PLAIN,
             (SectionType.FIELDS, frame),
             (
                 SectionType.FIELD_DIRECTORY,
-                annex_metadata.emit_directory([0], [(1, len(frame), len(content))]),
+                annex_metadata.emit_directory([0], [0], [(1, len(frame), len(content))]),
             ),
-            (SectionType.DICTIONARIES, annex_metadata.emit_content(sink.getvalue().to_pybytes())),
+            (SectionType.DICTIONARIES, entries),
+            (
+                SectionType.DICTIONARY_DIRECTORY,
+                annex_metadata.emit_directory([0], [0], [(1, len(entries), sink.getvalue().size)]),
+            ),
         )
 
     def test_a_true_dictionary(self) -> None:
@@ -417,24 +426,66 @@ class TestLies:
         self.refused(pymosaic.LimitExceededError, "max_block_bytes", data)
 
 
-def test_fields_that_many_columns_share_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_that_are_alike_share_a_field() -> None:
     schema = pa.schema([(f"c{i:03}", pa.uint8()) for i in range(200)] + [("z", pa.float16())])
-    table = schema.empty_table()
-    data = written(table)
-    parsed: list[bytes] = []
-    parse = original_schema.parse_group
-
-    def counted(frame: bytes, size: int, limits: pymosaic.Limits) -> pa.Schema:
-        parsed.append(frame)
-        return parse(frame, size, limits)
-
-    monkeypatch.setattr(original_schema, "parse_group", counted)
+    data = written(schema.empty_table())
+    bodies = sections_of(data)
+    parsed = parse_items(grouped_items.FIELDS, bodies, 201, pymosaic.Limits())
+    assert parsed is not None
+    directory, groups = parsed
+    assert directory.items.tolist() == [0] * 200 + [1]
+    assert [group.count for group in groups] == [2]
     assert pymosaic.read_table(data).schema == schema
-    # Three groups of 64 are the same.
-    assert len(parsed) == len(set(parsed)) == 2
-    parsed.clear()
     assert pymosaic.read_table(data, columns=["z", "c007"]).schema.types == [
         pa.float16(),
         pa.uint8(),
     ]
-    assert len(parsed) == 2
+
+
+def sections_of(data: bytes) -> dict[int, bytes]:
+    with pymosaic.MosaicFile(data) as file:
+        annex = opened(file).annex
+    assert annex is not None
+    return {section.kind: data[section.start : section.stop] for section in annex.sections}
+
+
+def test_fields_that_differ_only_inside_are_kept_apart() -> None:
+    elements = [
+        pa.field(name, pa.int8(), metadata=about) for name in "ab" for about in (None, {"x": "y"})
+    ]
+    schema = pa.schema([(str(i), pa.list_(element)) for i, element in enumerate(elements)])
+    assert pymosaic.read_schema(written(schema.empty_table())).equals(schema, check_metadata=True)
+
+
+def test_dictionaries_that_are_equal_are_kept_once() -> None:
+    kinds = [["a", "b"], ["b", "a"], ["a", "b"], [1, 2], [1, 2]]
+    columns = [
+        pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.int8()), entries) for entries in kinds
+    ]
+    table = pa.table(columns, [str(i) for i in range(5)])
+    data = written(table)
+    parsed = parse_items(DICTIONARIES, sections_of(data), 5, pymosaic.Limits())
+    assert parsed is not None
+    directory, groups = parsed
+    # By type, and those of one type together.
+    assert directory.items.tolist() == [1, 2, 1, 0, 0]
+    assert [group.count for group in groups] == [1, 2]
+    found = pymosaic.read_table(data)
+    assert found.equals(table)
+    assert [found[i].chunk(0).dictionary.to_pylist() for i in range(5)] == kinds
+    # What was read, slices of a group, is written like the first time.
+    assert (
+        sections_of(written(found))[SectionType.DICTIONARIES]
+        == sections_of(data)[SectionType.DICTIONARIES]
+    )
+
+
+def test_few_columns_read_few_dictionaries() -> None:
+    rows = [pa.array([f"{i} {n}" for n in range(50)]).dictionary_encode() for i in range(1000)]
+    data = written(pa.table(rows, [f"c{i:04}" for i in range(1000)]))
+    source = RecordingSource(data, tail_bytes=32)
+    with pymosaic.MosaicFile(source) as file:
+        source.forget()
+        found = file.read(columns=["c0500"])
+    assert found["c0500"].equals(pa.chunked_array([rows[500]]))
+    assert sum(size for _, size in source.reads) < pymosaic.read_metadata(data).annex_size // 4

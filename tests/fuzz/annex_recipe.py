@@ -5,8 +5,8 @@
     1 byte     which file the annex is put into
     then, for each section: type, form (a byte each), length of the content (2), the content
 
-The form says how the content becomes the body: as it is; as a block; as the only group of fields,
-with a directory of the first columns. So bytes behind checksums and compression are reached.
+The form says how the content becomes the body: as it is; as a block; as the only group of fields
+or dictionaries, with a directory of the first columns. So bytes behind checksums and compression are reached.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 import pymosaic
+from pymosaic.file import grouped_items
 from pymosaic.format import annex_metadata
 from pymosaic.format.annex import SectionType
 from pymosaic.testing.annex import with_annex, without_annex
@@ -51,8 +52,10 @@ def assemble_annex(recipe: bytes) -> bytes:
             count = content[0] if content else 0
             frame = annex_metadata.compress(content[1:])
             groups = [(count, len(frame), max(0, len(content) - 1))]
-            directory = annex_metadata.emit_directory(list(range(count)), groups)
-            sections += [(SectionType.FIELDS, frame), (SectionType.FIELD_DIRECTORY, directory)]
+            directory = annex_metadata.emit_directory(range(count), range(count), groups)
+            of_dictionaries = kind == SectionType.DICTIONARIES
+            items = grouped_items.DICTIONARIES if of_dictionaries else grouped_items.FIELDS
+            sections += [(items.items, frame), (items.directory, directory)]
         else:
             sections.append((kind, content))
     return with_annex(base, *sections)
@@ -88,11 +91,12 @@ def annex_seeds() -> list[bytes]:
     key_values = annex_metadata.emit_key_values(pairs)
     seeds.append(recipe_of(0, [(SectionType.KEY_VALUES, AS_IT_IS, key_values)]))
     seeds.append(recipe_of(0, [(SectionType.KEY_VALUES, BLOCK, b"\x01\x00\x01k\x01v")]))
-    entries = pa.record_batch({"1": pa.array([["a", "b"]])})
+    entries = pa.record_batch({"": pa.array([["a", "b"]])})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, entries.schema) as writer:
         writer.write_batch(entries)
     stream = sink.getvalue().to_pybytes()
     kind = bytes([1]) + fields[1][0].serialize().to_pybytes()
-    seeds.append(recipe_of(1, [(0, GROUP, kind), (SectionType.DICTIONARIES, BLOCK, stream)]))
+    group = bytes([1]) + stream
+    seeds.append(recipe_of(1, [(0, GROUP, kind), (SectionType.DICTIONARIES, GROUP, group)]))
     return [*seeds, recipe_of(0, [(77, AS_IT_IS, b"unknown")]), b""]

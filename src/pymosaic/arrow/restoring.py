@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
 
-from pymosaic.arrow.types import fixed_bits
 from pymosaic.errors import (
     CorruptFileError,
     LimitExceededError,
@@ -16,11 +14,8 @@ from pymosaic.errors import (
     UnsupportedFeatureError,
 )
 
-__all__ = ["can_restore", "relabelled", "restored", "restored_batch"]
+__all__ = ["can_restore", "check_width", "is_plain", "relabelled", "restored"]
 
-# Columns that are converted together, and their size at most.
-_TOGETHER = 1024
-_TOGETHER_BYTES = 64 << 20
 # Bytes of a null with which it is tried whether a type can be restored.
 _WIDEST_PROBE = 1 << 20
 # struct ArrowArray of the Arrow C data interface: ten fields of eight bytes.
@@ -221,7 +216,7 @@ def _width(kind: pa.DataType) -> int:
     return 1
 
 
-def _check_width(column: pa.Array, target: pa.DataType, max_bytes: int) -> None:
+def check_width(column: pa.Array, target: pa.DataType, max_bytes: int) -> None:
     """Refuse a type of fixed size whose nulls would take more memory than is allowed."""
     values = column
     count = len(column)
@@ -236,74 +231,9 @@ def _check_width(column: pa.Array, target: pa.DataType, max_bytes: int) -> None:
         )
 
 
-def restored_batch(
-    batch: pa.RecordBatch,
-    schema: pa.Schema,
-    changed: Sequence[int],
-    dictionaries: Mapping[int, pa.Array],
-    max_bytes: int,
-) -> pa.RecordBatch:
-    """A batch with the types and metadata of ``schema``.
-
-    Only the columns numbered ``changed`` have other types than in the batch. ``dictionaries`` are
-    known ones by column number; no column may exceed ``max_bytes``.
-    """
-    if not changed:
-        # Without columns there are only rows, which an export does not lose either.
-        return relabelled(batch, schema)
-    columns = batch.columns
-    alike: dict[tuple[pa.DataType, pa.DataType], list[int]] = {}
-    last: tuple[pa.DataType, pa.DataType] | None = None
-    numbers: list[int] = []
-    for number in changed:
-        column, kind = columns[number], schema.field(number).type
-        stored = column.type
-        # It takes longer to find a type in a dictionary than to compare two.
-        if last is not None and last[0] == stored and last[1] == kind:
-            numbers.append(number)
-        elif number in dictionaries or not _is_plain(stored) or not _is_plain(kind):
-            if not stored.equals(kind, check_metadata=True):
-                _check_width(column, kind, max_bytes)
-                columns[number] = restored(column, kind, dictionaries.get(number))
-        else:
-            last = stored, kind
-            numbers = alike.setdefault(last, [])
-            numbers.append(number)
-    for (_, kind), numbers in alike.items():
-        for start in range(0, len(numbers), _TOGETHER):
-            run = numbers[start : start + _TOGETHER]
-            _check_width(columns[run[0]], kind, max_bytes)
-            for number, column in zip(run, _each([columns[i] for i in run], kind), strict=True):
-                columns[number] = column
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
 @lru_cache(maxsize=1024)
-def _is_plain(kind: pa.DataType) -> bool:
+def is_plain(kind: pa.DataType) -> bool:
     """Whether arrays of a type may be put together: values of no other type inside."""
     kinds = pa.types
     nested = kinds.is_nested(kind) or kinds.is_dictionary(kind) or kinds.is_run_end_encoded(kind)
     return not nested and not isinstance(kind, pa.BaseExtensionType)
-
-
-def _num_bytes(columns: list[pa.Array]) -> int:
-    """About the size of columns of one type and length."""
-    bits = fixed_bits(columns[0].type)
-    if bits is not None:
-        return len(columns) * len(columns[0]) * bits // 8
-    return sum(column.nbytes for column in columns)
-
-
-def _each(columns: list[pa.Array], kind: pa.DataType) -> Iterator[pa.Array]:
-    """Columns of one type and length as arrays of another.
-
-    They are put together, because a call takes longer than the values of a short column.
-    """
-    if len(columns) == 1 or _num_bytes(columns) > _TOGETHER_BYTES:
-        for column in columns:
-            yield restored(column, kind)
-        return
-    joined = restored(pa.concat_arrays(columns), kind)
-    rows = len(columns[0])
-    for number in range(len(columns)):
-        yield joined.slice(number * rows, rows)

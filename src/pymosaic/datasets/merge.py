@@ -269,7 +269,7 @@ def _glue(
         else GuardedData(
             guarded.checksum,
             guarded.bucket_checksums,
-            merged_metadata([item.metadata for item in inputs], limits),
+            merged_metadata([item.metadata for item in inputs], first.catalog.num_columns, limits),
         ),
     )
     meter.finish()

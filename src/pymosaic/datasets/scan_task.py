@@ -10,7 +10,6 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from pymosaic.arrow.restoring import restored_batch
 from pymosaic.datasets.binding import BoundFile, ColumnBinding
 from pymosaic.datasets.file_columns import FileColumns
 from pymosaic.datasets.files import warn_skipped
@@ -20,6 +19,7 @@ from pymosaic.datasets.plan import Piece
 from pymosaic.errors import DatasetError, LimitExceededError, located
 from pymosaic.file.open_file import OpenFile, read_head
 from pymosaic.file.original_schema import OriginalSchema
+from pymosaic.file.restoration import Restoration
 from pymosaic.file.row_group_reader import RowGroupReader
 from pymosaic.filters.row_filter import Filter
 from pymosaic.io import Source, open_source, resolve_location, status_of, time_of
@@ -363,6 +363,7 @@ class _Completing:
         ]
         # By path; row groups of a file are often read one after the other.
         self._dictionaries: dict[str, dict[int, pa.Array]] = {}
+        self._restoration: Restoration | None = None
         self._lock = threading.Lock()
         self._partitions = PartitionColumns(task.schema, task.partition_schema.names)
 
@@ -383,10 +384,18 @@ class _Completing:
             return None
         self._check_size(batch.num_rows, bound.columns, piece)
         batch = self._partitions.complete(bound.columns.adapt(batch, piece.path), piece.partition)
-        return batch if self._original is None else self._restored(batch, reader, piece.path)
+        if self._original is None:
+            return batch
+        return self._restored(batch, self._original, reader, piece.path)
 
-    def _restored(self, batch: pa.RecordBatch, reader: RowGroupReader, path: str) -> pa.RecordBatch:
+    def _restored(
+        self, batch: pa.RecordBatch, original: pa.Schema, reader: RowGroupReader, path: str
+    ) -> pa.RecordBatch:
         """The batch in the types that it was written from."""
+        restoration = self._restoration
+        if restoration is None or not batch.schema.equals(restoration.stored):
+            restoration = Restoration.between(batch.schema, original, self._changed)
+            self._restoration = restoration
         dictionaries: dict[int, pa.Array] = {}
         if self._with_dictionary:
             with self._lock:
@@ -396,7 +405,7 @@ class _Completing:
                     self._dictionaries[path] = self._find_dictionaries(reader.file)
                 dictionaries = self._dictionaries[path]
         limit = self._limits.max_row_group_bytes
-        return restored_batch(batch, self._original, self._changed, dictionaries, limit)
+        return restoration.restored(batch, dictionaries, limit)
 
     def _find_dictionaries(self, file: OpenFile) -> dict[int, pa.Array]:
         """Dictionaries of wanted columns, by number in the result."""

@@ -26,7 +26,7 @@ from pymosaic.datasets.rolling import (
 )
 from pymosaic.errors import DatasetExistsError, InvalidDataError, InvalidOptionError
 from pymosaic.file.options import WRITER_OPTIONS, WriterKeywords, WriterOptions
-from pymosaic.file.original_schema import check_user_metadata
+from pymosaic.file.schema_recorder import check_user_metadata
 from pymosaic.io import open_directory
 from pymosaic.keywords import checked_keywords
 from pymosaic.progress import Meter, Progress

@@ -8,12 +8,9 @@ import pyarrow as pa
 
 from pymosaic.arrow.types import duration_units
 from pymosaic.errors import InvalidDataError
-from pymosaic.file.original_schema import (
-    emit_dictionaries,
-    parse_dictionaries,
-    parse_group,
-    united_dictionary,
-)
+from pymosaic.file.dictionaries import emit_dictionaries, parse_dictionaries, united_dictionary
+from pymosaic.file.grouped_items import DICTIONARIES, FIELDS, parse_items
+from pymosaic.file.original_schema import parse_fields
 from pymosaic.format import annex_metadata
 from pymosaic.format.annex import METADATA_SECTIONS, Body, SectionType
 from pymosaic.format.annex_metadata import KeyValues
@@ -26,13 +23,13 @@ __all__ = ["check_units", "merged_metadata"]
 def check_units(files: Sequence[Mapping[int, bytes]], catalog: Catalog, limits: Limits) -> None:
     """Refuse files with the same columns whose durations, stored as integers, have other units."""
     known: dict[int, tuple[str, ...]] = {}
-    seen: set[bytes] = set()
+    seen: set[tuple[bytes | None, ...]] = set()
     for file in files:
-        fields, directory = file.get(SectionType.FIELDS), file.get(SectionType.FIELD_DIRECTORY)
-        if fields is None or directory is None or fields + directory in seen:
+        content = tuple(file.get(kind) for kind in FIELDS)
+        if content in seen:
             continue
-        seen.add(fields + directory)
-        for position, units in _units(fields, directory, catalog, limits):
+        seen.add(content)
+        for position, units in _units(file, catalog, limits):
             if known.setdefault(position, units) != units:
                 raise InvalidDataError(
                     f"column {catalog.name(position)!r} is a duration of other units in one file "
@@ -41,22 +38,24 @@ def check_units(files: Sequence[Mapping[int, bytes]], catalog: Catalog, limits: 
 
 
 def _units(
-    fields: bytes, directory: bytes, catalog: Catalog, limits: Limits
+    file: Mapping[int, bytes], catalog: Catalog, limits: Limits
 ) -> Iterator[tuple[int, tuple[str, ...]]]:
     """The columns of a file that have durations, and the units of these."""
-    listed = annex_metadata.parse_directory(directory, catalog.num_columns, len(fields), limits)
-    groups = zip(
-        listed.firsts.tolist(), listed.offsets.tolist(), listed.sizes.tolist(), strict=True
-    )
-    for first, offset, (size, content_size) in groups:
-        group = parse_group(fields[offset : offset + size], content_size, limits)
-        for field, position in zip(group, listed.positions[first:].tolist(), strict=False):
-            units = duration_units(field.type)
-            if units:
-                yield position, units
+    parsed = parse_items(FIELDS, file, catalog.num_columns, limits)
+    if parsed is None:
+        return
+    directory, groups = parsed
+    units = [
+        duration_units(field.type) for group in groups for field in parse_fields(group, limits)
+    ]
+    for position, item in zip(directory.positions.tolist(), directory.items.tolist(), strict=True):
+        if units[item]:
+            yield position, units[item]
 
 
-def merged_metadata(files: Sequence[Mapping[int, bytes]], limits: Limits) -> list[Body]:
+def merged_metadata(
+    files: Sequence[Mapping[int, bytes]], num_columns: int, limits: Limits
+) -> list[Body]:
     """The sections of metadata for files with the same columns, each given by its own sections.
 
     Fields are kept if they are the same in all files, and keys that have the same value in all of
@@ -69,12 +68,11 @@ def merged_metadata(files: Sequence[Mapping[int, bytes]], limits: Limits) -> lis
     pairs = _common_pairs(files, limits)
     if pairs.arrow or pairs.user:
         bodies.append(Body(SectionType.KEY_VALUES, annex_metadata.emit_key_values(pairs)))
-    kinds = (SectionType.FIELDS, SectionType.FIELD_DIRECTORY)
-    if all(kind in first and file.get(kind) == first[kind] for kind in kinds for file in files):
-        bodies += [Body(kind, first[kind]) for kind in kinds]
-        dictionaries = _united_dictionaries(files, limits)
+    if all(kind in first and file.get(kind) == first[kind] for kind in FIELDS for file in files):
+        bodies += [Body(kind, first[kind]) for kind in FIELDS]
+        dictionaries = _united_dictionaries(files, num_columns, limits)
         if dictionaries:
-            bodies.append(Body(SectionType.DICTIONARIES, emit_dictionaries(dictionaries)))
+            bodies += emit_dictionaries(dictionaries)
     return bodies
 
 
@@ -90,13 +88,25 @@ def _common_pairs(files: Sequence[Mapping[int, bytes]], limits: Limits) -> KeyVa
     )
 
 
+def _dictionaries(
+    file: Mapping[int, bytes], num_columns: int, limits: Limits
+) -> dict[int, pa.Array]:
+    """The dictionaries of a file, by position."""
+    parsed = parse_items(DICTIONARIES, file, num_columns, limits)
+    if parsed is None:
+        return {}
+    directory, groups = parsed
+    found = [entries for group in groups for entries in parse_dictionaries(group, limits)]
+    listed = zip(directory.positions.tolist(), directory.items.tolist(), strict=True)
+    return {position: found[item] for position, item in listed}
+
+
 def _united_dictionaries(
-    files: Sequence[Mapping[int, bytes]], limits: Limits
+    files: Sequence[Mapping[int, bytes]], num_columns: int, limits: Limits
 ) -> dict[int, pa.Array]:
     united: dict[int, pa.Array | None] | None = None
     for file in files:
-        body = file.get(SectionType.DICTIONARIES)
-        own = {} if body is None else parse_dictionaries(body, limits)
+        own = _dictionaries(file, num_columns, limits)
         if united is None:
             united = dict(own)
             continue

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pymosaic.arrow.restoring import restored_batch
 from pymosaic.arrow.statistics import ColumnStatistics, make_statistics
 from pymosaic.closing import Closing
 from pymosaic.errors import (
@@ -548,10 +547,11 @@ class MosaicFile(Closing):
         self, selection: Selection, original: OriginalSchema
     ) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
         with located(self._opened.name):
-            schema, changed = original.described(selection)
-            dictionaries = original.dictionaries(selection.positions) if changed else {}
+            restoration = original.restoration(selection)
+            by_arrow = restoration.by_arrow
+            dictionaries = original.dictionaries(selection.positions) if by_arrow else {}
         limit = self._opened.limits.max_row_group_bytes
-        return lambda batch: restored_batch(batch, schema, changed, dictionaries, limit)
+        return lambda batch: restoration.restored(batch, dictionaries, limit)
 
     def _row_filter(self, filters: Filters) -> FileFilter | None:
         # pyarrow.compute, which filters need, takes a quarter of the import time of the whole

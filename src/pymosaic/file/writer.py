@@ -27,8 +27,8 @@ from pymosaic.file.options import (
     WriterKeywords,
     WriterOptions,
 )
-from pymosaic.file.original_schema import SchemaRecorder, check_user_metadata
 from pymosaic.file.projection import Names, resolve_columns
+from pymosaic.file.schema_recorder import SchemaRecorder, check_user_metadata
 from pymosaic.file.tail import GuardedData, write_tail
 from pymosaic.format import bucket as bucket_format
 from pymosaic.format import row_group_index, schema_block

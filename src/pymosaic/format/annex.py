@@ -92,6 +92,7 @@ class SectionType(IntEnum):
     FIELD_DIRECTORY = 4
     FIELDS = 5
     DICTIONARIES = 6
+    DICTIONARY_DIRECTORY = 7
 
 
 METADATA_SECTIONS = (
@@ -99,6 +100,7 @@ METADATA_SECTIONS = (
     SectionType.FIELDS,
     SectionType.FIELD_DIRECTORY,
     SectionType.DICTIONARIES,
+    SectionType.DICTIONARY_DIRECTORY,
 )
 
 

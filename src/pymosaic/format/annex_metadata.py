@@ -10,15 +10,18 @@ value.
 
 Type 4, the directory of fields: a block. Content, in numbers of 4 bytes, big-endian: how many
 columns are listed, how many groups; for each listed column its position in name order minus that of
-the one listed before (the first: its position); for each group of columns their number, the size of
-its frame and the size of its content. Columns that are read as they were written are not listed.
+the one listed before (the first: its position); for each listed column the number of its field; for
+each group the number of its fields, the size of its frame and the size of its content. Columns that
+are read as they were written are not listed, and columns that are alike share a field.
 
 Type 5, fields: the frames of all groups, one after another. Content: an Arrow IPC schema message
-with one field for each column of the group, named by its number in the group.
+with the fields of the group, named by their number in it.
 
-Type 6, dictionaries: a block. Content: an Arrow IPC stream, whose buffers Arrow has not compressed,
-with a column for each dictionary, named by the position of its column, each with its entries as the
-one value of a list.
+Type 7, the directory of dictionaries: like that of fields.
+
+Type 6, dictionaries: the frames of all groups, one after another. Content: an Arrow IPC stream,
+whose buffers Arrow has not compressed, with a column for each dictionary of the group, named by its
+number in it, that has its entries as the one value of a list.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ from pymosaic.format.varint import decode_varint, encode_varint
 from pymosaic.limits import Limits
 
 __all__ = [
-    "FieldDirectory",
+    "ItemDirectory",
     "KeyValues",
     "compress",
     "emit_content",
@@ -69,15 +72,17 @@ class KeyValues:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldDirectory:
-    """Which columns have fields in the annex, by ascending position, and in which groups.
+class ItemDirectory:
+    """Which columns have a field or dictionary in the annex, by ascending position, and which.
 
     Parameters
     ----------
     positions : array
         Of the listed columns, in name order.
+    items : array
+        For each of these, the number of its field or dictionary.
     counts, firsts : array
-        For each group, the number of columns, and the first of them among those listed.
+        For each group, the number of its items, and the number of its first.
     offsets : array
         For each group, where its frame starts in its section.
     sizes : array
@@ -85,6 +90,7 @@ class FieldDirectory:
     """
 
     positions: Numbers
+    items: Numbers
     counts: Numbers
     firsts: Numbers
     offsets: Numbers
@@ -178,45 +184,49 @@ def _parse_key_values(body: bytes, limits: Limits) -> KeyValues:
 _kept_key_values = lru_cache(maxsize=_KEPT_BLOCKS)(_parse_key_values)
 
 
-def emit_directory(positions: Sequence[int], groups: Sequence[tuple[int, int, int]]) -> bytes:
-    """The body of a directory; groups are numbers of columns, frame sizes and content sizes."""
+def emit_directory(
+    positions: Sequence[int], items: Sequence[int], groups: Sequence[tuple[int, int, int]]
+) -> bytes:
+    """The body of a directory; groups are numbers of items, frame sizes and content sizes."""
     steps = np.diff(np.asarray(positions, np.int64), prepend=0)
     flat = np.asarray(groups, np.int64).reshape(-1)
-    numbers = np.concatenate(([len(positions), len(groups)], steps, flat))
+    counts = [len(positions), len(groups)]
+    numbers = np.concatenate((counts, steps, np.asarray(items, np.int64), flat))
     return _block(numbers.astype(_NUMBER).tobytes())
 
 
 def parse_directory(
-    body: bytes | memoryview, num_columns: int, fields_size: int, limits: Limits
-) -> FieldDirectory:
+    body: bytes | memoryview, num_columns: int, items_size: int, limits: Limits
+) -> ItemDirectory:
     """Parse a directory.
 
-    Checked: positions ascend and exist, groups hold all listed columns and fill ``fields_size``.
+    Checked: positions ascend and exist, groups have all items and fill ``items_size``.
     """
     parse = _kept_directory if _is_small(body) else _parse_directory
-    return parse(bytes(body), num_columns, fields_size, limits)
+    return parse(bytes(body), num_columns, items_size, limits)
 
 
 def _parse_directory(
-    body: bytes, num_columns: int, fields_size: int, limits: Limits
-) -> FieldDirectory:
+    body: bytes, num_columns: int, items_size: int, limits: Limits
+) -> ItemDirectory:
     content = _content(body, limits)
     numbers = np.frombuffer(content, np.uint8, len(content) // 4 * 4).view(_NUMBER).astype(np.int64)
-    if len(numbers) < 2 or len(content) != 4 * (2 + int(numbers[0]) + 3 * int(numbers[1])):
+    if len(numbers) < 2 or len(content) != 4 * (2 + 2 * int(numbers[0]) + 3 * int(numbers[1])):
         raise CorruptFileError("a section of metadata is cut off", structure=_STRUCTURE)
     num_listed = int(numbers[0])
     steps = numbers[2 : 2 + num_listed]
     positions = np.cumsum(steps)
     if num_listed and (not steps[1:].all() or positions[-1] >= num_columns):
-        raise CorruptFileError("fields of columns that do not exist", structure=_STRUCTURE)
-    groups = numbers[2 + num_listed :].reshape(-1, 3)
+        raise CorruptFileError("metadata is about columns that do not exist", structure=_STRUCTURE)
+    items = numbers[2 + num_listed : 2 + 2 * num_listed]
+    groups = numbers[2 + 2 * num_listed :].reshape(-1, 3)
     # Numbers of 32 bits, of which there are fewer than 2**30, do not overflow 64 bits.
     ends = np.cumsum(groups, axis=0)
-    totals = ends[-1].tolist() if len(groups) else [0, 0]
-    if totals[:2] != [num_listed, fields_size]:
-        raise CorruptFileError("fields do not match their directory", structure=_STRUCTURE)
+    num_items, size = ends[-1, :2].tolist() if len(groups) else (0, 0)
+    if size != items_size or (num_listed and items.max() >= num_items):
+        raise CorruptFileError("metadata does not match its directory", structure=_STRUCTURE)
     starts = ends - groups
-    return FieldDirectory(positions, groups[:, 0], starts[:, 0], starts[:, 1], groups[:, 1:])
+    return ItemDirectory(positions, items, groups[:, 0], starts[:, 0], starts[:, 1], groups[:, 1:])
 
 
 _kept_directory = lru_cache(maxsize=_KEPT_BLOCKS)(_parse_directory)

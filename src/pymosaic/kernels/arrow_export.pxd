@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint8_t
 
-from pymosaic.kernels.arrow_abi cimport ArrowArray
+from pymosaic.kernels.arrow_abi cimport ArrowArray, ArrowSchema
 from pymosaic.kernels.catalog cimport Catalog
 
 
@@ -38,6 +38,11 @@ cdef uint8_t* arena_allocate(Arena* arena, int64_t size, MemoryBudget budget) ex
 cdef int start_array(
     ArrowArray* array, Arena* arena, int64_t length, int num_buffers, int num_children,
     MemoryBudget budget) except -1 nogil
+
+cdef void release_schema(ArrowSchema* schema) noexcept nogil
+cdef void delete_schema_capsule(object capsule) noexcept
+cdef int allocate_children(ArrowSchema* schema, int64_t count) except -1
+cdef int fill_column_schema(ArrowSchema* schema, Catalog catalog, int64_t position) except -1
 
 
 cdef class OutputArena:

@@ -303,6 +303,10 @@ cdef void release_schema(ArrowSchema* schema) noexcept nogil:
     if schema.children != NULL:
         free(schema.children[0])
         free(schema.children)
+    if schema.dictionary != NULL:
+        if schema.dictionary.release != NULL:
+            schema.dictionary.release(schema.dictionary)
+        free(schema.dictionary)
     free(schema.private_data)
     schema.release = NULL
 
@@ -417,10 +421,18 @@ cdef int fill_child(ArrowSchema* schema, Catalog catalog, int64_t index, bint nu
                        node.name_length, nullable)
 
 
+cdef int fill_column_schema(ArrowSchema* schema, Catalog catalog, int64_t position) except -1:
+    """Describe a column, whose position exists."""
+    cdef int64_t start = catalog.name_offsets[position]
+    return fill_schema(schema, catalog, catalog.column_nodes[position],
+                       catalog.names_blob.data + start, catalog.name_offsets[position + 1] - start,
+                       catalog.nodes[catalog.column_nodes[position]].nullable)
+
+
 def export_schema(Catalog catalog not None, const int64_t[::1] positions not None):
     """An ``arrow_schema`` capsule: a struct of the columns at these positions."""
     cdef ArrowSchema* schema = <ArrowSchema*>calloc(1, sizeof(ArrowSchema))
-    cdef int64_t i, position, start
+    cdef int64_t i
     if schema == NULL:
         raise MemoryError
     schema.format = b"+s"
@@ -429,11 +441,7 @@ def export_schema(Catalog catalog not None, const int64_t[::1] positions not Non
     capsule = PyCapsule_New(schema, b"arrow_schema", delete_schema_capsule)
     allocate_children(schema, positions.shape[0])
     for i in range(positions.shape[0]):
-        position = positions[i]
-        if not 0 <= position < catalog.num_columns:
+        if not 0 <= positions[i] < catalog.num_columns:
             raise IndexError("column out of range")
-        start = catalog.name_offsets[position]
-        fill_schema(schema.children[i], catalog, catalog.column_nodes[position],
-                    catalog.names_blob.data + start, catalog.name_offsets[position + 1] - start,
-                    catalog.nodes[catalog.column_nodes[position]].nullable)
+        fill_column_schema(schema.children[i], catalog, positions[i])
     return capsule

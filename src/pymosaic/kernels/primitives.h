@@ -278,4 +278,17 @@ static inline float half_to_float(uint16_t h) {
     float f; memcpy(&f, &bits, 4);
     return f;
 }
+/* The half-precision number with exactly this value; 0 if there is none. */
+static inline int half_from_float(const float *p, uint16_t *out) {
+    uint32_t bits; memcpy(&bits, p, 4);
+    uint32_t sign = (bits >> 16) & 0x8000, rest = bits & 0x7FFFFFFFu, exponent = rest >> 23, lost, half;
+    if (exponent >= 113 && rest < 0x47800000u) { half = (rest - 0x38000000u) >> 13; lost = rest & 0x1FFF; }
+    else if (exponent == 255) { half = 0x7C00 | ((rest & 0x7FFFFF) >> 13); lost = rest & 0x1FFF; }
+    else if (exponent >= 103 && exponent < 113) {
+        uint32_t fraction = (rest & 0x7FFFFF) | 0x800000, shift = 126 - exponent;
+        half = fraction >> shift; lost = fraction & ((1u << shift) - 1);
+    } else { half = 0; lost = rest; }
+    *out = (uint16_t)(sign | half);
+    return lost == 0;
+}
 #endif

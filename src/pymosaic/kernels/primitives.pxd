@@ -53,6 +53,7 @@ cdef extern from "primitives.h" nogil:
     int decimal_to_be(uint8_t* out, const uint8_t* source, int precision)
     bint join_nanos(int64_t millis, int32_t nanos, int64_t* out)
     float half_to_float(uint16_t h)
+    bint half_from_float(const float* p, uint16_t* out)
 
 
 cdef struct Cursor:
