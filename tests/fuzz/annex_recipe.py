@@ -6,7 +6,8 @@
     then, for each section: type, form (a byte each), length of the content (2), the content
 
 The form says how the content becomes the body: as it is; as a block; as the only group of fields
-or dictionaries, with a directory of the first columns. So bytes behind checksums and compression are reached.
+or dictionaries, with a directory of the first columns. So bytes behind checksums and compression
+are reached.
 """
 
 from __future__ import annotations
