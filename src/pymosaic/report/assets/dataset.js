@@ -88,7 +88,10 @@ class DatasetPage {
     byId("heads").replaceChildren(
       ...titles.map((title, index) => element("th", index ? "number" : "", visible(shortened(title, 60)))),
     );
-    const most = Math.max(1, ...this.sizes.flatMap((sizes) => groups.map((group) => sizes.get(group) ?? 0)));
+    let most = 1;
+    for (const sizes of this.sizes) {
+      for (const group of groups) most = Math.max(most, sizes.get(group) ?? 0);
+    }
     const now = Date.now() / 1000;
     let place = -1;
     const rows = this.contents.files.slice(0, MOST_FILES).map((file) => {
@@ -111,7 +114,7 @@ class DatasetPage {
       for (const group of groups) {
         const size = this.sizes[place].get(group);
         const cell = element("td", "heat", size === undefined ? "–" : bytesText(Math.round(size)));
-        if (size) cell.style.background = `rgb(var(--heat) / ${(0.35 * Math.sqrt(size / most)).toFixed(3)})`;
+        if (size) cell.style.background = `color-mix(in srgb, var(--heat) ${(35 * Math.sqrt(size / most)).toFixed(1)}%, transparent)`;
         row.append(cell);
       }
       return row;

@@ -35,6 +35,7 @@ function showFile(picture) {
       "evenly spread; sizes, nulls and reads refer to these.";
   }
   if (!picture.totalBuckets) {
+    byId("mosaic").classList.add("nothing");
     byId("notice").hidden = false;
     byId("notice").textContent = file.rows
       ? "No column of this file stores any bytes: all values are null, or there are no columns."

@@ -159,6 +159,13 @@ class MosaicMap {
     }
   }
 
+  // The name, or what differs in it; cut only where there is room for enough of it.
+  label(p, width, room) {
+    const names = [this.picture.shortName(p), this.picture.shortName(p, "")].map(visible);
+    const whole = names.find((name) => name.length <= room);
+    return whole ?? (width < NAMES_FROM_WIDTH ? "" : shortened(names[0], room - 1));
+  }
+
   // On top of the tiles, whose colours are in `pixels`.
   drawNames(context, ratio, pixels) {
     this.labels = 0;
@@ -176,12 +183,13 @@ class MosaicMap {
       for (let p = picture.bucketStart[b]; p < picture.bucketStart[b + 1]; p++) {
         const box = (s * columns + p) * 4;
         const [x, y, w, h] = this.tiles.subarray(box, box + 4);
-        if (w < NAMES_FROM_WIDTH * ratio || h < NAMES_FROM_HEIGHT * ratio) continue;
+        if (w < 3 * character || h < NAMES_FROM_HEIGHT * ratio) continue;
+        const text = this.label(p, w / ratio, Math.floor((w - 8 * ratio) / character));
+        if (!text) continue;
         const pixel = pixels[Math.floor(y + h / 2) * this.size.width + Math.floor(x + w / 2)];
         const colour = [pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255];
-        const room = Math.floor((w - 12 * ratio) / character);
         context.fillStyle = cssColour(readableOn(colour));
-        context.fillText(shortened(visible(picture.shortName(p)), room), x + 6 * ratio, y + h / 2, w);
+        context.fillText(text, x + 4 * ratio, y + h / 2, w);
         this.labels += 1;
       }
     }

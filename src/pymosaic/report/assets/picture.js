@@ -79,8 +79,8 @@ class Picture {
   }
 
   // A name without what all names share.
-  shortName(position) {
-    return withoutAffixes(this.names[position], this.affixes);
+  shortName(position, sign) {
+    return withoutAffixes(this.names[position], this.affixes, sign);
   }
 
   bucketOf(position) {

@@ -67,10 +67,10 @@ function commonAffixes(names) {
   return { prefix: end >= 3 ? first.slice(0, end) : "", suffix: suffix.length >= 3 ? suffix : "" };
 }
 
-// The part of a name that differs, with … for what is left out.
-function withoutAffixes(name, { prefix, suffix }) {
+// The part of a name that differs, with a sign for what is left out.
+function withoutAffixes(name, { prefix, suffix }, sign = "…") {
   const middle = name.slice(prefix.length, name.length - suffix.length);
-  return `${prefix ? "…" : ""}${middle}${suffix ? "…" : ""}`;
+  return `${prefix ? sign : ""}${middle}${suffix ? sign : ""}`;
 }
 
 function affixesText({ prefix, suffix }) {
