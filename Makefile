@@ -99,11 +99,13 @@ docs: $(installed) ## Build the documentation site into build/site
 	NO_MKDOCS_2_WARNING=1 $(bin)/python -m mkdocs build --quiet --strict
 
 .PHONY: check
-check: $(installed) docs ## Lint, check formatting and types, build the site, sdist and wheel, try the wheel
+check: $(installed) docs ## Lint, check formatting and types, build the site and try its search, build sdist and wheel, try the wheel
 	$(bin)/ruff check
 	$(bin)/ruff format --check
 	$(bin)/mypy
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(bin)/pyright
+	@scripts/ensure-system chromium
+	$(bin)/python scripts/check_search.py build/site
 	rm -rf dist
 	$(bin)/python -m build --quiet
 	$(bin)/python scripts/check_distribution.py dist/*.whl

@@ -50,7 +50,9 @@ def expected_files() -> set[str]:
 def check_files(wheel: str) -> int:
     """Compare the wheel's files with the checkout; returns how many there are."""
     with zipfile.ZipFile(wheel) as archive:
-        files = {name for name in archive.namelist() if ".dist-info/" not in name}
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    # auditwheel lists directories too.
+    files = {name for name in names if not name.endswith("/")}
     if files != (expected := expected_files()):
         sys.exit(
             f"{wheel}: missing {sorted(expected - files)}, too much {sorted(files - expected)}"

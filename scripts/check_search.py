@@ -11,7 +11,7 @@ import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, TimeoutError, sync_playwright
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 # What people type, and where the first result must lead.
@@ -25,7 +25,8 @@ WORDS = {
     "compaction": "guides/compaction/",
     "duckdb": "guides/engines/",
     "parquet": "guides/from-parquet/",
-    "--where": "command-line/",
+    "streams": "guides/streams/",
+    "column-size": "command-line/",
 }
 
 
@@ -37,9 +38,14 @@ class _Quiet(SimpleHTTPRequestHandler):
 def first_result(page: Page, address: str, word: str) -> str:
     """Type a word into the search, and return where its first result leads."""
     page.goto(address)
-    page.click("label[for=__search] >> visible=true")
-    page.fill("input.md-search__input", word)
-    page.wait_for_selector(".md-search-result__link")
+    # The page takes what is typed only after it has loaded its index.
+    page.wait_for_load_state("networkidle")
+    page.click("input.md-search__input")
+    page.keyboard.type(word)
+    try:
+        page.wait_for_selector(".md-search-result__link")
+    except TimeoutError:
+        return f"nothing ({page.inner_text('.md-search-result__meta')})"
     link = page.locator(".md-search-result__link").first.get_attribute("href") or ""
     return link.removeprefix(address)
 
@@ -53,7 +59,7 @@ def main(site: str) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 800})
-        page.set_default_timeout(120_000)
+        page.set_default_timeout(60_000)
         for word, expected in WORDS.items():
             found = first_result(page, address, word)
             if not found.startswith(expected):

@@ -17,7 +17,14 @@ ROOT = Path(__file__).resolve().parent.parent
 _PAGES = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
 _ROLE = re.compile(r":(?:py:)?(?:func|class|meth|mod|data|attr|exc|obj):<code>~?([^<]*)</code>")
 _BOOSTS = {"guides/": 3.0, "installation.md": 3.0, "tutorial.md": 2.0, "decisions/": 0.1}
-_BOOSTED = {"guides/spark.md": 8.0, "command-line.md": 2.0, "changelog.md": 0.2}
+_BOOSTED = {
+    "guides/spark.md": 8.0,
+    # Lists of very many names: the pages that explain them come first.
+    "guides/pyarrow-parquet.md": 0.3,
+    "guides/spark-spellings.md": 0.5,
+    "command-line.md": 2.0,
+    "changelog.md": 0.2,
+}
 
 
 def on_files(files: Any, config: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Pictures and rows on screens of several widths, light and dark: nothing is cut or lies outside."""
+"""Pictures and rows on wide and narrow screens, light and dark: nothing is cut or lies outside."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ FAULTS = """() => {
   const told = (element) => `${element.tagName}#${element.id} ${element.textContent.slice(0, 40)}`;
   for (const element of document.body.querySelectorAll('*')) {
     const box = element.getBoundingClientRect();
-    if (box.width && box.right > width + 1 && !scrolls(element)) faults.push(`outside: ${told(element)}`);
+    const outside = box.width && box.right > width + 1 && !scrolls(element);
+    if (outside) faults.push(`outside: ${told(element)}`);
   }
   for (const element of document.querySelectorAll('h1, h2, h3, p, label, button, summary')) {
     const style = getComputedStyle(element);
@@ -47,7 +48,8 @@ FAULTS = """() => {
     const context = document.createElement('canvas').getContext('2d');
     context.font = style.font;
     const room = field.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-    if (context.measureText(field.placeholder).width > room + 1) faults.push(`cut: ${field.placeholder}`);
+    const needed = context.measureText(field.placeholder).width;
+    if (needed > room + 1) faults.push(`cut: ${field.placeholder}`);
   }
   return faults;
 }"""
