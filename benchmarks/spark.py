@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +18,7 @@ import pymosaic
 from benchmarks.data import DEFAULT_LEVEL, reference_strings
 from benchmarks.environment import machine, versions
 from benchmarks.report import Rows, format_value, markdown_table, plain_table, replace_block
-from benchmarks.spark_child import FORMATS
+from benchmarks.spark_child import FORMATS, in_session
 from benchmarks.spark_files import file_rows
 from benchmarks.spark_pivot import pivot_rows
 
@@ -43,6 +40,7 @@ GOALS = {
     "write": 1.3,
     "size written": 1.0,
 }
+_CHILD = "benchmarks.spark_child"
 _NARROW = pa.table({"row_id": pa.array([7], pa.int64())})
 _Found = dict[str, dict[str, float]]
 
@@ -109,22 +107,6 @@ def make_data(directory: Path, columns: int, rows: int, files: int) -> None:
     pq.write_table(_NARROW, directory / "narrow.parquet")
 
 
-def _in_session(kind: str, directory: Path, *arguments: object) -> Any:
-    """The measurements of a separate session."""
-    command = [sys.executable, "-m", "benchmarks.spark_child", kind, str(directory)]
-    done = subprocess.run(
-        [*command, *map(str, arguments)],
-        cwd=_ROOT,
-        env=os.environ | {"PYSPARK_PYTHON": sys.executable},
-        capture_output=True,
-        check=False,
-        text=True,
-    )
-    if done.returncode:
-        sys.exit(f"{kind} failed:\n{done.stderr[-4000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def _measure(directory: Path, sessions: int, rounds: int) -> _Found:
     """Medians by format and case; sessions of the formats take turns."""
     samples: dict[str, dict[str, list[float]]] = {name: {} for name in FORMATS}
@@ -133,14 +115,14 @@ def _measure(directory: Path, sessions: int, rounds: int) -> _Found:
         for select in (1, 10):
             for kind in ("first", "cold"):
                 for name in FORMATS:
-                    for case, seconds in _in_session(kind, directory, name, select).items():
+                    for case, seconds in in_session(_CHILD, kind, directory, name, select).items():
                         samples[name].setdefault(case, []).append(seconds)
     found = {
         name: {case: statistics.median(taken) for case, taken in cases.items()}
         for name, cases in samples.items()
     }
     print("one session, formats in turns …", file=sys.stderr, flush=True)
-    for name, cases in _in_session("warm", directory, rounds).items():
+    for name, cases in in_session(_CHILD, "warm", directory, rounds).items():
         found[name] |= cases
     return found
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
+import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from benchmarks.measure import stopwatch
 
-__all__ = ["FORMATS", "cold", "first", "start", "warm"]
+__all__ = ["FORMATS", "cold", "first", "in_session", "start", "warm"]
 
+_ROOT = Path(__file__).parent.parent
 FORMATS = ("mosaic", "parquet")
 _LEVEL = {
     "mosaic": ("compressionLevel", "1"),
@@ -41,6 +45,21 @@ def start() -> SparkSession:
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     return spark
+
+
+def in_session(module: str, *arguments: object) -> Any:
+    """What a module prints as JSON that is run in a process, and so a session, of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", module, *map(str, arguments)],
+        cwd=_ROOT,
+        env=os.environ | {"PYSPARK_PYTHON": sys.executable},
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    if done.returncode:
+        sys.exit(f"{module} {arguments[0]} failed:\n{done.stderr[-4000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 class _Data:

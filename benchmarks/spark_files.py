@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,10 +14,10 @@ from tests.figures import peak_memory
 
 from benchmarks.measure import stopwatch
 from benchmarks.report import Rows, format_value
+from benchmarks.spark_child import FORMATS, in_session, start
 
 __all__ = ["file_rows"]
 
-_ROOT = Path(__file__).parent.parent
 # Files are a tenth as many in each step; a step may take this many times as long.
 _SLACK = 1.2
 
@@ -32,7 +30,8 @@ def file_rows(directory: Path, counts: Sequence[int]) -> Rows:
         make_dataset(directory / f"mosaic-{count}", count)
         _make_parquet(directory / f"parquet-{count}", count)
         found = {
-            name: _in_session(name, directory / f"{name}-{count}") for name in ("mosaic", "parquet")
+            name: in_session("benchmarks.spark_files", name, directory / f"{name}-{count}")
+            for name in FORMATS
         }
         ours, theirs = found["mosaic"]["seconds"], found["parquet"]["seconds"]
         growth = verdict = ""
@@ -69,25 +68,7 @@ def _make_parquet(base: Path, count: int) -> None:
     link_files(paths, write)
 
 
-def _in_session(name: str, path: Path) -> dict[str, float]:
-    """What a session of its own measures."""
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.spark_files", name, str(path)],
-        cwd=_ROOT,
-        env=os.environ | {"PYSPARK_PYTHON": sys.executable},
-        capture_output=True,
-        check=False,
-        text=True,
-    )
-    if done.returncode:
-        sys.exit(f"{name} failed:\n{done.stderr[-4000:]}")
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
 def _child(name: str, path: str) -> None:
-    from benchmarks.spark_child import start
-
     spark = start()
     if name == "mosaic":
         import pymosaic.spark

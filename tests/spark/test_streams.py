@@ -129,6 +129,41 @@ class TestPositions:
         assert query.batch() == list(range(6))
         assert query.batch() == []
 
+    @pytest.mark.parametrize("late", [False, True])
+    def test_two_drivers_with_one_checkpoint_agree_on_what_the_one_that_goes_on_has_read(
+        self, base, monkeypatch, late
+    ):
+        first, second = Query(base), Query(base)
+        kind = type(second.stream._positions)
+        write = kind.write
+        found = []
+
+        def in_between(directory: Any, path: str, data: bytes) -> None:
+            """After the second has looked, a row is added, and the first plans the position."""
+            if path != "position-1.json":
+                return write(directory, path, data)
+            monkeypatch.setattr(kind, "write", write)
+            add(base, 6)
+            if late:
+                found.extend(first.batch())
+            else:
+                end = first.stream.next_position(0, everything=False)
+            write(directory, path, data)
+            if not late:
+                found.extend(row for path in first.files(end) for row in read(path))
+                first.position = end
+            return None
+
+        monkeypatch.setattr(kind, "write", in_between)
+        second.stream.next_position(0, everything=False)
+        # Spark ends the second; the first goes on, and is restarted.
+        found += first.batch()
+        first.restart()
+        add(base, 7)
+        while rows := first.batch():
+            found += rows
+        assert sorted(found) == list(range(8))
+
     def test_latest_begins_at_the_first_look(self, base):
         query = Query(base, startingVersion="latest")
         assert query.batch() == []

@@ -91,6 +91,8 @@ class DatasetStream:
         # The last position before the end was fixed, and what was seen and found then.
         self._end: tuple[int, _Look] | None = None
         self._follower: Follower | None = None
+        # The last position that was written here, until Spark goes on from it.
+        self._written: tuple[int, bytes] | None = None
 
     def fix_end(self) -> None:
         """Look now, and never again: positions follow until all that is there was read."""
@@ -112,6 +114,9 @@ class DatasetStream:
         with self._lock:
             if start + 1 in self._numbers():
                 return start + 1  # it was planned, and Spark died before it heard of it
+            self._insist(start)
+            if self._written is not None and self._written[0] <= start:
+                self._written = None
             state = self._state_at(start)
             self._hold(state.since)
             if self._end is None:
@@ -125,15 +130,16 @@ class DatasetStream:
                 return start
             since = state.since if waiting[count:] else moment
             following = _State(start + 1, seen, waiting[count:], waiting[:count], since)
-            content = _document(state, following, found)
+            content = emit_document(_document(state, following, found))
             self._positions.make_directory("")
-            self._positions.write(_name(start + 1), emit_document(content))
-            self._last = following
+            self._positions.write(_name(start + 1), content)
+            self._last, self._written = following, (start + 1, content)
             return start + 1
 
     def listing(self, start: int, end: int) -> FileListing:
         """The files after one position, up to another."""
         with self._lock:
+            self._insist(end)
             files = [file for n in range(start + 1, end + 1) for file in self._state_at(n).batch]
         types = tuple(sorted(self._snapshot().partition_types.items())) if files else ()
         with_keys = not self._options.recursive_file_lookup and self._options.partitioning
@@ -154,6 +160,18 @@ class DatasetStream:
                 first = sorted(whole)[-2]
                 names = [_name(n) for n in self._numbers() if n < first]
                 self._positions.delete_many(names)
+
+    def _insist(self, number: int) -> None:
+        """Write a position again that another driver with the same checkpoint has written over.
+
+        To be called once Spark goes on from this position: the other driver cannot, because Spark
+        lets one of them write its log of offsets, and ends the other.
+        """
+        if self._written is None or self._written[0] != number:
+            return
+        name, content = _name(number), self._written[1]
+        if self._positions.read(name) != content:
+            self._positions.write(name, content)
 
     def _hold(self, since: float | None) -> None:
         """Tell the dataset which files are needed; None if all that were needed before are."""
