@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 import pymosaic
 from pymosaic.spark import enable
+from tests.spark.versions import VERSION
 
 # Executors import the tests' helpers, too.
 os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -29,6 +30,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     item.add_marker(pytest.mark.xdist_group(group))
     # Sessions, clusters and servers are slow to start on a busy machine.
     item.add_marker(pytest.mark.timeout(1800))
+    if VERSION < (4, 3):
+        # Sockets by which PySpark fetches results are left to the garbage collector.
+        item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
 
 
 @pytest.fixture(scope="session")

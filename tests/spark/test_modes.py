@@ -110,3 +110,14 @@ def test_the_directory_of_a_partition_is_written_by_itself(spark, frame, base):
     rows.write.format("mosaic").mode("overwrite").save(f"{base}/k=1")
     found = spark.read.format("mosaic").load(base)
     assert sorted(map(tuple, found.collect())) == [(0, 0), (2, 2), (3, 0), (5, 2), (7, 1)]
+
+
+def test_a_write_that_spark_cannot_plan_leaves_no_job(spark, tmp_path, conf):
+    path = tmp_path / "base"
+    spark.range(2).write.format("mosaic").save(str(path))
+    before = sorted(file.name for file in (path / "_mosaic").rglob("*"))
+    conf("spark.sql.crossJoin.enabled", False)
+    product = spark.range(2).join(spark.range(3).toDF("other"))
+    with pytest.raises(AnalysisException, match="cartesian product"):
+        product.write.format("mosaic").mode("append").save(str(path))
+    assert sorted(file.name for file in (path / "_mosaic").rglob("*")) == before

@@ -21,6 +21,9 @@ class Capability:
 
 
 CAPABILITIES = {
+    "constraints": Capability(
+        (4, 1), "`CHECK` and `PRIMARY KEY` of columns", "Spark's parser refuses them"
+    ),
     "time": Capability((4, 1), "`TIME` columns", "Spark has no such type"),
 }
 

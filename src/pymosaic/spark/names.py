@@ -38,14 +38,17 @@ def match_names(
     >>> match_names(["ID", "day", "new"], ["id", "day"], case_sensitive=False)
     ['id', 'day', None]
     """
-    exact = set(known)
     if case_sensitive:
+        exact = set(known)
         return [name if name in exact else None for name in wanted]
+    lowered = list(map(str.lower, known))
+    only = dict(zip(lowered, known, strict=True))
+    if len(only) == len(known):
+        return [only.get(name.lower()) for name in wanted]
+    exact = set(known)
     alike: dict[str, list[str]] = {}
-    for name in known:
-        alike.setdefault(name.lower(), []).append(name)
-    if len(alike) == len(known):
-        return [alike.get(name.lower(), [None])[0] for name in wanted]
+    for lower, name in zip(lowered, known, strict=True):
+        alike.setdefault(lower, []).append(name)
     different = {*wanted, *relation}
     found: list[str | None] = []
     for name in wanted:
@@ -61,6 +64,8 @@ def match_names(
 
 def check_distinct(names: Sequence[str], case_sensitive: bool) -> None:
     """Reject names that cannot be distinguished."""
+    if len(set(names if case_sensitive else map(str.lower, names))) == len(names):
+        return
     seen: dict[str, str] = {}
     for name in names:
         other = seen.setdefault(name if case_sensitive else name.lower(), name)

@@ -414,8 +414,8 @@ class SourceOptions:
             return list(self.paths)
         if self.path is None:
             raise InvalidOptionError(
-                "the path is missing: pass it to load(path), or as the option `path`; tables of "
-                "the catalog have theirs once pymosaic.spark.enable(spark) was called"
+                "the path is missing: pass it to load(path), or as the option `path`; a new table "
+                "needs columns or LOCATION, and others pymosaic.spark.enable(spark)"
             )
         return [self.path]
 

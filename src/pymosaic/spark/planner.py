@@ -9,7 +9,9 @@ from __future__ import annotations
 import base64
 import json
 import struct
+import sys
 import threading
+from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -47,14 +49,14 @@ _MAX_SCANS = 32
 def _packed(schema: pa.Schema) -> list[bytes]:
     """Columns in a compact form: the JVM is slow to parse a wide schema as JSON.
 
-    The first part has, for each column, the number of its kind, the length of its name, and the
-    name; the others are the kinds: schemas of one column, with its type and metadata.
+    The parts have the number of each column's kind, the lengths of names, and the names; then come
+    the kinds: schemas of one column, with its type and metadata.
     """
-    types = spark_types(schema)
+    fields = list(schema)
     numbers: dict[object, int] = {}
     kinds: list[bytes] = []
-    columns = []
-    for name, field, data_type in zip(schema.names, schema, types, strict=True):
+    columns = array("i")
+    for field, data_type in zip(fields, spark_types(fields), strict=True):
         metadata = field.metadata
         kind = (id(data_type), tuple(metadata.items())) if metadata else id(data_type)
         number = numbers.get(kind)
@@ -62,9 +64,16 @@ def _packed(schema: pa.Schema) -> list[bytes]:
             number = numbers[kind] = len(kinds)
             one = spark_field(field.with_name("column"), data_type)
             kinds.append(StructType([one]).json().encode())
-        encoded = name.encode()
-        columns.append(struct.pack(">ii", number, len(encoded)) + encoded)
-    return [b"".join(columns), *kinds]
+        columns.append(number)
+    names = [name.encode() for name in schema.names]
+    return [_integers(columns), _integers(array("i", map(len, names))), b"".join(names), *kinds]
+
+
+def _integers(values: array[int]) -> bytes:
+    """Integers of 4 bytes, as the JVM has them."""
+    if sys.byteorder == "little":
+        values.byteswap()
+    return values.tobytes()
 
 
 def _texts(texts: Iterable[str | None]) -> bytes:

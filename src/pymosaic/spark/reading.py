@@ -258,7 +258,7 @@ class MosaicReader(DataSourceReader):
             options.pushed.get("alike", ()),
         )
         metadata = None
-        if METADATA in schema.names and METADATA not in dataset.schema.names:
+        if METADATA in schema.names and dataset.schema.get_field_index(METADATA) < 0:
             place = schema.names.index(METADATA)
             matches[place], metadata = METADATA, self.batches.target.field(place).type
             if isinstance(relation, PaimonRelation):
@@ -269,10 +269,11 @@ class MosaicReader(DataSourceReader):
         if not dataset.conflicts.isdisjoint(matches):
             dataset = relation.open(_chosen(dataset, matches, self.batches.target), declared)
         exact, spellings = {}, {}
-        known = set(dataset.schema.names)
+        known = dataset.schema
         for field, name in zip(schema.fields, matches, strict=True):
-            if name is not None and name in known:
-                arrow_type = dataset.schema.field(name).type
+            place = -1 if name is None else known.get_field_index(name)
+            if place >= 0:
+                arrow_type = known.field(place).type
                 spellings[field.name] = name
                 _check_readable(name, arrow_type, self.batches.target.field(field.name).type)
                 # Literals have Spark's types: nothing is pushed down for a column that it casts.

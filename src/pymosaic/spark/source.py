@@ -79,10 +79,12 @@ class MosaicDataSource(DataSource):
         self._parsed = replace(self._parsed, state=relation.state)
         # With filters, so that a wrong one is an error of the load.
         filters = decode_filters(self._parsed.filters)
-        scan = dataset.scan(columns=self._parsed.columns, filters=filters or None)
-        schema = relation.described(dataset, scan.schema)
-        names = set(schema.names)
-        return schema, tuple(key for key in dataset.partition_columns if key in names)
+        schema = dataset.schema
+        if self._parsed.columns is not None or filters or dataset.conflicts:
+            schema = dataset.scan(columns=self._parsed.columns, filters=filters or None).schema
+        schema = relation.described(dataset, schema)
+        keys = dataset.partition_columns
+        return schema, tuple(key for key in keys if schema.get_field_index(key) >= 0)
 
     def reader(self, schema: StructType) -> MosaicReader:
         """Plan a read of the columns in ``schema``."""

@@ -7,7 +7,6 @@ READ = "SELECT * FROM t"
 T = "CREATE TABLE t (id INT, name STRING) USING mosaic; INSERT INTO t VALUES (1, 'a'), (2, 'b')"
 P = "CREATE TABLE t (id INT, name STRING, k INT) USING mosaic PARTITIONED BY (k); INSERT INTO t VALUES (1, 'a', 0), (2, 'b', 0), (3, 'c', 1)"
 P2 = "CREATE TABLE t (id INT, k INT, g STRING) USING mosaic PARTITIONED BY (k, g); INSERT INTO t VALUES (1, 0, 'x'), (2, 0, 'y'), (3, 1, 'x')"
-KNOWN = "'id', 'name', 'k', '# Partition Information', '# col_name', 'Database', 'Table', 'Type', 'Provider', 'Comment', 'Location', 'Partition Provider'"
 
 ROWS = [
     Spelling("ALTER TABLE ADD COLUMNS", "ALTER TABLE t ADD COLUMNS (extra DOUBLE)", READ, T),
@@ -49,5 +48,208 @@ ROWS = [
         'spark.table("t").where("k = 0").count() == 1',
         "CREATE TABLE t (id INT, k INT) USING mosaic PARTITIONED BY (k); INSERT INTO t VALUES (1, 0)",
         refused="INSERT INTO",
+    ),
+    Spelling(
+        "ALTER TABLE SET LOCATION",
+        "ALTER TABLE t SET LOCATION '{data}'",
+        READ,
+        "CREATE TABLE t (id INT, name STRING) USING mosaic LOCATION '{path}'",
+    ),
+    Spelling(
+        "ALTER TABLE SET TBLPROPERTIES",
+        "ALTER TABLE t SET TBLPROPERTIES ('note' = 'mine')",
+        "SHOW TBLPROPERTIES t ('note')",
+        T,
+    ),
+    Spelling(
+        "ALTER TABLE UNSET TBLPROPERTIES",
+        "ALTER TABLE t UNSET TBLPROPERTIES ('note')",
+        "SHOW TBLPROPERTIES t ('note')",
+        "CREATE TABLE t (id INT) USING mosaic TBLPROPERTIES (note = 'mine')",
+    ),
+    Spelling("SHOW PARTITIONS", "SHOW PARTITIONS t", given=P2),
+    Spelling("SHOW PARTITIONS of some", "SHOW PARTITIONS t PARTITION (k = 0)", given=P2),
+    Spelling(
+        "SHOW PARTITIONS where there are none",
+        "SHOW PARTITIONS t",
+        given=T,
+        error="not partitioned",
+    ),
+    Spelling("DESCRIBE", "DESCRIBE t", given=P),
+    Spelling(
+        "DESCRIBE a column",
+        "DESCRIBE t name",
+        given="CREATE TABLE t (id INT, name STRING COMMENT 'c') USING mosaic",
+    ),
+    Spelling(
+        "DESCRIBE a partition",
+        'spark.sql("DESCRIBE t PARTITION (k = 0)").select("col_name", "data_type")',
+        given=P,
+    ),
+    Spelling(
+        "DESCRIBE EXTENDED",
+        "spark.sql(\"DESCRIBE EXTENDED t\").where(\"col_name IN ('id', 'k', '# Partition Information', 'Database', 'Table', 'Type', 'Provider', 'Comment', 'Location')\").distinct()",
+        given="CREATE TABLE t (id INT COMMENT 'number', k INT) USING mosaic PARTITIONED BY (k) COMMENT 'words'",
+    ),
+    Spelling(
+        "SHOW CREATE TABLE",
+        "SHOW CREATE TABLE t",
+        given="CREATE TABLE t (id INT COMMENT 'number', k STRING) USING mosaic PARTITIONED BY (k) COMMENT 'words' TBLPROPERTIES (a = 'b')",
+    ),
+    Spelling(
+        "SHOW CREATE TABLE makes the table again",
+        'text = spark.sql("SHOW CREATE TABLE t").collect()[0][0]\nspark.sql("DROP TABLE t")\nspark.sql(text)\nspark.table("t").schema.simpleString()',
+        given=P,
+    ),
+    Spelling("SHOW COLUMNS", "SHOW COLUMNS IN t", given=P),
+    Spelling("SHOW TABLES", "SHOW TABLES", given=T),
+    Spelling(
+        "SHOW TABLE EXTENDED",
+        'spark.sql("SHOW TABLE EXTENDED LIKE \'t*\'").select("namespace", "tableName", "isTemporary")',
+        given=T,
+    ),
+    Spelling(
+        "SHOW TBLPROPERTIES",
+        "SHOW TBLPROPERTIES t ('a')",
+        given="CREATE TABLE t (id INT) USING mosaic TBLPROPERTIES (a = 'b')",
+    ),
+    Spelling("TRUNCATE TABLE", "TRUNCATE TABLE t", READ, P),
+    Spelling("TRUNCATE TABLE … PARTITION", "TRUNCATE TABLE t PARTITION (k = 0)", READ, P),
+    Spelling("TRUNCATE TABLE, one of two keys", "TRUNCATE TABLE t PARTITION (k = 0)", READ, P2),
+    Spelling(
+        "ALTER TABLE … ADD PARTITION",
+        "ALTER TABLE t ADD IF NOT EXISTS PARTITION (k = 7); INSERT INTO t PARTITION (k = 7) VALUES (9, 'z')",
+        READ,
+        P,
+        note="A partition is there once it has rows.",
+    ),
+    Spelling("ALTER TABLE … DROP PARTITION", "ALTER TABLE t DROP PARTITION (k = 0)", READ, P),
+    Spelling(
+        "ALTER TABLE … DROP two partitions",
+        "ALTER TABLE t DROP PARTITION (k = 0), PARTITION (k = 1) PURGE",
+        READ,
+        P,
+    ),
+    Spelling(
+        "ALTER TABLE … DROP IF EXISTS PARTITION",
+        "ALTER TABLE t DROP IF EXISTS PARTITION (k = 5)",
+        READ,
+        P,
+    ),
+    Spelling(
+        "ALTER TABLE … DROP PARTITION that is not there",
+        "ALTER TABLE t DROP PARTITION (k = 5)",
+        READ,
+        P,
+        error="PARTITIONS_NOT_FOUND",
+    ),
+    Spelling(
+        "DELETE FROM, partitions",
+        "DELETE FROM t WHERE k = 0",
+        '[row.id for row in spark.table("t").collect()] == [3]',
+        P,
+        only="DELETE",
+        note="Without reading a row.",
+    ),
+    Spelling(
+        "DELETE FROM, all rows", "DELETE FROM t", 'spark.table("t").count() == 0', P, only="DELETE"
+    ),
+    Spelling(
+        "DELETE FROM, single rows",
+        "DELETE FROM t WHERE id = 1",
+        READ,
+        P,
+        error="INSERT OVERWRITE table SELECT * FROM table WHERE NOT",
+    ),
+    Spelling(
+        "UPDATE", "UPDATE t SET name = 'z' WHERE id = 1", READ, T, error="does not support UPDATE"
+    ),
+    Spelling(
+        "MERGE",
+        "MERGE INTO t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE",
+        READ,
+        T,
+        error="MERGE",
+    ),
+    Spelling("MSCK REPAIR TABLE", "MSCK REPAIR TABLE t", READ, P),
+    Spelling("ALTER TABLE RECOVER PARTITIONS", "ALTER TABLE t RECOVER PARTITIONS", READ, P),
+    Spelling("REFRESH TABLE", "REFRESH TABLE t", READ, P),
+    Spelling(
+        "ANALYZE TABLE",
+        "ANALYZE TABLE t COMPUTE STATISTICS; ANALYZE TABLE t COMPUTE STATISTICS NOSCAN",
+        READ,
+        T,
+    ),
+    Spelling(
+        "ANALYZE TABLE FOR COLUMNS",
+        "ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS id; ANALYZE TABLE t COMPUTE STATISTICS FOR ALL COLUMNS",
+        READ,
+        T,
+    ),
+    Spelling(
+        "ANALYZE TABLE … PARTITION", "ANALYZE TABLE t PARTITION (k = 0) COMPUTE STATISTICS", READ, P
+    ),
+    Spelling(
+        "ALTER COLUMN COMMENT", "ALTER TABLE t ALTER COLUMN name COMMENT 'c'", "DESCRIBE t", T
+    ),
+    Spelling(
+        "COMMENT ON TABLE",
+        "COMMENT ON TABLE t IS 'words'",
+        'spark.sql("DESCRIBE EXTENDED t").where("col_name = \'Comment\'").select("data_type")',
+        T,
+    ),
+    Spelling(
+        "DROP TABLE deletes the files",
+        'place = spark.sql("DESCRIBE EXTENDED t").where("col_name = \'Location\'").first()[1].removeprefix("file:")\nspark.sql("DROP TABLE t")\nos.path.exists(place)',
+        given=T,
+    ),
+    Spelling("CACHE TABLE, then INSERT", "CACHE TABLE t; INSERT INTO t VALUES (3, 'c')", READ, T),
+    Spelling(
+        "CACHE TABLE … AS",
+        "CACHE TABLE v AS SELECT * FROM t WHERE id = 1; SELECT * FROM v",
+        given=T,
+    ),
+    Spelling(
+        "RENAME COLUMN",
+        "ALTER TABLE t RENAME COLUMN name TO n",
+        READ,
+        T,
+        error="CREATE OR REPLACE TABLE",
+    ),
+    Spelling(
+        "DROP COLUMN", "ALTER TABLE t DROP COLUMN name", READ, T, error="CREATE OR REPLACE TABLE"
+    ),
+    Spelling(
+        "ALTER COLUMN TYPE",
+        "ALTER TABLE t ALTER COLUMN id TYPE BIGINT",
+        READ,
+        T,
+        error="NOT_SUPPORTED_CHANGE_COLUMN",
+    ),
+    Spelling(
+        "REPLACE COLUMNS",
+        "ALTER TABLE t REPLACE COLUMNS (x INT)",
+        READ,
+        T,
+        error="CREATE OR REPLACE TABLE",
+    ),
+    Spelling(
+        "ALTER COLUMN SET NOT NULL",
+        "ALTER TABLE t ALTER COLUMN id SET NOT NULL",
+        READ,
+        T,
+        error="nullable",
+    ),
+    Spelling(
+        "ADD COLUMN NOT NULL",
+        "ALTER TABLE t ADD COLUMN more INT NOT NULL",
+        READ,
+        T,
+        error="leave out NOT NULL",
+    ),
+    Spelling(
+        "a view sees new rows",
+        "CREATE VIEW w2 AS SELECT id FROM t; INSERT INTO t VALUES (9, 'z'); SELECT * FROM w2",
+        given=T,
     ),
 ]

@@ -52,6 +52,11 @@ public class MosaicCommands {
     MosaicTable table = (MosaicTable) resolved.table();
     if (name.equals("AddColumns")) return withPlaces(command, table);
     if (REPAIRS.contains(name)) return repaired(table);
+    // Sizes and rows of partitions are known from files; the catalog has no list of partitions.
+    if (name.equals("AnalyzeTable")
+        && !((scala.collection.immutable.Map) Values.fieldsOf(command)[1]).isEmpty()) {
+      return MosaicTables.command(new Nothing());
+    }
     CatalogTable entry = MosaicTables.tableOf(resolved.identifier());
     if (entry == null) return null;
     Object[] fields = Values.fieldsOf(command);
@@ -126,6 +131,10 @@ public class MosaicCommands {
     boolean changed = false;
     for (int i = 0; i < columns.size(); i++) {
       Object[] parts = Values.fieldsOf((scala.Product) columns.get(i));
+      if (!((Boolean) parts[3]).booleanValue()) {
+        Refusal.because("ALTER TABLE ADD COLUMN ... NOT NULL: existing rows have NULL in column "
+            + parts[1] + "; leave out NOT NULL");
+      }
       if (((scala.Option) parts[6]).isDefined()) {
         Refusal.because("ALTER TABLE ADD COLUMN ... DEFAULT would change rows that are in files: add "
             + "the column without DEFAULT, then ALTER TABLE table ALTER COLUMN " + parts[1]

@@ -74,7 +74,10 @@ public class MosaicProvider
   }
 
   public Table getTable(StructType schema, Transform[] partitioning, Map properties) {
-    if (inferred == null) return new MosaicTable(schema, partitioning, properties, null);
+    // As for Spark's own file sources, files may have nulls where a table says NOT NULL.
+    if (inferred == null) {
+      return new MosaicTable(schema.asNullable(), partitioning, properties, null);
+    }
     boolean declared = inferred.schema == null && inferred.state != null;
     StructType columns = declared ? withKeys(schema, properties).asNullable() : schema;
     return new MosaicTable(columns, partitioning, properties, null, inferred.state);

@@ -46,6 +46,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 public class MosaicSource extends UserDefinedPythonDataSource {
   /** Its name in Spark's registry of Python sources; MosaicProvider has the one that users type. */
   public static final String NAME = "mosaic-python";
+  /** The option by which a write that was prepared is found. */
+  static final String PREPARED = "_prepared";
   private static final String[] SETTINGS = {
     "spark.sql.files.ignoreCorruptFiles",
     "spark.sql.files.ignoreMissingFiles",
@@ -58,6 +60,8 @@ public class MosaicSource extends UserDefinedPythonDataSource {
   private final transient Function driver;
   // Of batches of streams into tables, between the start of their tasks and their end.
   private final transient Map writers = new ConcurrentHashMap();
+  // Writes that Python has accepted and Spark has not planned yet.
+  private final transient Map prepared = new ConcurrentHashMap();
 
   public MosaicSource(PythonFunction dataSourceClass, Function driver) {
     super(dataSourceClass);
@@ -152,8 +156,28 @@ public class MosaicSource extends UserDefinedPythonDataSource {
     return new PythonDataSourceReadInfo(answer[0], partitions.toList());
   }
 
+  /**
+   * Has Python check and begin a write before Spark plans its query, so that a mistake is told at once.
+   * The answer goes into the options, by which Spark's own call finds what was begun.
+   */
+  String prepare(StructType schema, Map options, boolean overwrite) {
+    String id = java.util.UUID.randomUUID().toString();
+    CaseInsensitiveStringMap given = new CaseInsensitiveStringMap(options);
+    prepared.put(id, createWriteInfoInPython(NAME, schema, given, overwrite, false));
+    return id;
+  }
+
+  /** Undoes a write that Spark could not plan. */
+  void abandon(String id) {
+    PythonDataSourceWriteInfo unused = (PythonDataSourceWriteInfo) prepared.remove(id);
+    if (unused != null) end(unused.writer(), new WriterCommitMessage[0], true, null);
+  }
+
   public PythonDataSourceWriteInfo createWriteInfoInPython(String name, StructType schema,
       CaseInsensitiveStringMap options, boolean overwrite, boolean isStreaming) {
+    String id = options.get(PREPARED);
+    Object found = id == null ? null : prepared.remove(id);
+    if (found != null) return (PythonDataSourceWriteInfo) found;
     Map question = question("write", options);
     question.put("schema", schema.json());
     question.put("overwrite", Boolean.valueOf(overwrite));
@@ -284,6 +308,7 @@ public class MosaicSource extends UserDefinedPythonDataSource {
     question.put("kind", kind);
     if (options != null) {
       Map all = new HashMap(options.asCaseSensitiveMap());
+      all.remove(PREPARED);
       all.put("_session", Values.json(settings()));
       question.put("options", all);
     }
@@ -315,21 +340,24 @@ public class MosaicSource extends UserDefinedPythonDataSource {
     return parts;
   }
 
-  /** The schema in an answer: part 1 has the number of a kind and a name for each column. */
+  /** The schema in an answer: numbers of kinds, lengths of names, names; then the kinds. */
   private static StructType unpacked(byte[][] answer) {
-    StructField[] kinds = new StructField[answer.length - 2];
+    StructField[] kinds = new StructField[answer.length - 4];
     for (int i = 0; i < kinds.length; i++) {
-      kinds[i] = ((StructType) DataType.fromJson(text(answer[i + 2]))).fields()[0];
+      kinds[i] = ((StructType) DataType.fromJson(text(answer[i + 4]))).fields()[0];
     }
-    ByteBuffer columns = ByteBuffer.wrap(answer[1]);
-    ArrayList fields = new ArrayList();
-    while (columns.hasRemaining()) {
-      StructField kind = kinds[columns.getInt()];
-      byte[] name = new byte[columns.getInt()];
-      columns.get(name);
-      fields.add(new StructField(text(name), kind.dataType(), true, kind.metadata()));
+    ByteBuffer numbers = ByteBuffer.wrap(answer[1]);
+    ByteBuffer lengths = ByteBuffer.wrap(answer[2]);
+    StructField[] fields = new StructField[answer[1].length / 4];
+    int start = 0;
+    for (int i = 0; i < fields.length; i++) {
+      StructField kind = kinds[numbers.getInt()];
+      int length = lengths.getInt();
+      String name = new String(answer[3], start, length, java.nio.charset.StandardCharsets.UTF_8);
+      start += length;
+      fields[i] = new StructField(name, kind.dataType(), true, kind.metadata());
     }
-    return new StructType((StructField[]) fields.toArray(new StructField[0]));
+    return new StructType(fields);
   }
 
   /** Texts, each after its length; a length of -1 is null. */

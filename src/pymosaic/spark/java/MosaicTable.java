@@ -14,10 +14,10 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
+import org.apache.spark.sql.connector.catalog.SupportsAtomicPartitionManagement;
 import org.apache.spark.sql.connector.catalog.SupportsDeleteV2;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
-import org.apache.spark.sql.connector.catalog.SupportsPartitionManagement;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
@@ -41,8 +41,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * Plain old Java and raw types: Janino compiles it on the driver.
  */
 public class MosaicTable
-    implements SupportsRead, SupportsWrite, SupportsDeleteV2, SupportsPartitionManagement,
-        SupportsMetadataColumns {
+    implements SupportsRead, SupportsWrite, SupportsDeleteV2,
+        SupportsAtomicPartitionManagement, SupportsMetadataColumns {
   /** The property that the session catalog keeps of all tables that Spark makes. */
   static final String PROVIDER = "provider";
   private final StructType schema;
@@ -250,17 +250,31 @@ public class MosaicTable
   }
 
   /** A directory without files cannot be told from none. */
-  public void createPartition(InternalRow identifier, Map properties) {
-    if (properties.get("location") != null) {
-      throw new UnsupportedOperationException("partitions of a mosaic table lie in its directory: "
-          + "write the rows with INSERT INTO ... PARTITION");
+  public void createPartitions(InternalRow[] identifiers, Map[] properties) {
+    for (int i = 0; i < properties.length; i++) {
+      if (properties[i].get("location") != null) {
+        Refusal.because("partitions of a mosaic table lie in its directory: write the rows with "
+            + "INSERT INTO table PARTITION (...) SELECT ...");
+      }
     }
   }
 
-  public boolean dropPartition(InternalRow identifier) {
-    if (!partitionExists(identifier)) return false;
-    return removePartition(identifier);
+  public void createPartition(InternalRow identifier, Map properties) {
+    createPartitions(new InternalRow[] {identifier}, new Map[] {properties});
   }
+
+  public boolean dropPartitions(InternalRow[] identifiers) {
+    for (int i = 0; i < identifiers.length; i++) if (!partitionExists(identifiers[i])) return false;
+    return truncatePartitions(identifiers);
+  }
+
+  public boolean dropPartition(InternalRow identifier) {
+    return dropPartitions(new InternalRow[] {identifier});
+  }
+
+  /** Files have no trash to pass by: those that are replaced are kept for queries that read them. */
+  public boolean purgePartitions(InternalRow[] identifiers) { return dropPartitions(identifiers); }
+  public boolean purgePartition(InternalRow identifier) { return dropPartition(identifier); }
 
   public boolean renamePartition(InternalRow from, InternalRow to) {
     Refusal.because("partitions of a mosaic table are not renamed: INSERT INTO table PARTITION (new) "
@@ -268,12 +282,15 @@ public class MosaicTable
     return false;
   }
 
-  public boolean truncatePartition(InternalRow identifier) { return removePartition(identifier); }
+  public boolean truncatePartition(InternalRow identifier) {
+    return truncatePartitions(new InternalRow[] {identifier});
+  }
 
-  private boolean removePartition(InternalRow identifier) {
+  /** Removes partitions, all in one job of the dataset. */
+  public boolean truncatePartitions(InternalRow[] identifiers) {
     MosaicProvider.source().remove(
         new CaseInsensitiveStringMap(options(Values.emptyMap())),
-        MosaicWrites.condition(partitionSchema(), identifier), partitionSchema());
+        MosaicWrites.condition(partitionSchema(), identifiers), partitionSchema());
     return true;
   }
 

@@ -57,8 +57,14 @@ public class MosaicWrites {
         && source.isWritten(new CaseInsensitiveStringMap(all))) {
       return;
     }
-    data.write().format(MosaicSource.NAME)
-        .mode(overwrite ? SaveMode.Overwrite : SaveMode.Append).options(all).save();
+    String prepared = source.prepare(data.schema(), all, overwrite);
+    all.put(MosaicSource.PREPARED, prepared);
+    try {
+      data.write().format(MosaicSource.NAME)
+          .mode(overwrite ? SaveMode.Overwrite : SaveMode.Append).options(all).save();
+    } finally {
+      source.abandon(prepared);
+    }
     MosaicCaches.forget((String) all.get("path"));
   }
 
@@ -108,21 +114,29 @@ public class MosaicWrites {
     return Values.json(found);
   }
 
-  /** The partition of these values. */
-  static String condition(StructType schema, InternalRow values) {
-    List found = new ArrayList();
-    for (int i = 0; i < schema.length(); i++) {
-      DataType type = schema.fields()[i].dataType();
-      Map column = new HashMap();
-      column.put("column", schema.fields()[i].name());
-      Object value = values.isNullAt(i) ? null : values.get(i, type);
-      Map equal = new HashMap();
-      equal.put("name", "<=>");
-      equal.put("children", Arrays.asList(
-          new Object[] {column, MosaicScans.encoded(new LiteralValue(value, type))}));
-      found.add(equal);
+  /** The partitions of these values. */
+  static String condition(StructType schema, InternalRow[] partitions) {
+    List any = new ArrayList();
+    for (int i = 0; i < partitions.length; i++) {
+      List all = new ArrayList();
+      for (int j = 0; j < schema.length(); j++) {
+        DataType type = schema.fields()[j].dataType();
+        Map column = new HashMap();
+        column.put("column", schema.fields()[j].name());
+        Object value = partitions[i].isNullAt(j) ? null : partitions[i].get(j, type);
+        all.add(call("<=>", Arrays.asList(
+            new Object[] {column, MosaicScans.encoded(new LiteralValue(value, type))})));
+      }
+      any.add(call("AND", all));
     }
-    return Values.json(found);
+    return Values.json(Arrays.asList(new Object[] {call("OR", any)}));
+  }
+
+  private static Map call(String name, List children) {
+    Map found = new HashMap();
+    found.put("name", name);
+    found.put("children", children);
+    return found;
   }
 
   /** Replaces the partitions of a table that a query has rows for: Spark has no such write of V1. */
