@@ -271,9 +271,8 @@ class MosaicReader(DataSourceReader):
         exact, spellings = {}, {}
         known = dataset.schema
         for field, name in zip(schema.fields, matches, strict=True):
-            place = -1 if name is None else known.get_field_index(name)
-            if place >= 0:
-                arrow_type = known.field(place).type
+            if name is not None and known.get_field_index(name) >= 0:
+                arrow_type = known.field(name).type
                 spellings[field.name] = name
                 _check_readable(name, arrow_type, self.batches.target.field(field.name).type)
                 # Literals have Spark's types: nothing is pushed down for a column that it casts.
