@@ -38,8 +38,8 @@ def _times(function: Callable[[], object], rounds: int) -> tuple[float, float]:
     return min(found), min(busy)
 
 
-def _rows(num_rows: int, num_columns: int, seed: int) -> pa.Table:
-    values = np.random.default_rng(seed).integers(0, 1_000_000, (num_columns, num_rows))
+def _rows(num_rows: int, num_columns: int, seed: int, num_values: int = 1_000_000) -> pa.Table:
+    values = np.random.default_rng(seed).integers(0, num_values, (num_columns, num_rows))
     return pa.table({f"feature_{place:05}": values[place] for place in range(num_columns)})
 
 
@@ -90,12 +90,14 @@ def _files(path: str) -> dict[str, tuple[int, int]]:
     }
 
 
-def _growing(warehouse: str, num_columns: int, num_rows: int) -> list[list[str]]:
+def _growing(warehouse: str, num_columns: int, num_rows: int, num_values: int) -> list[list[str]]:
     path = f"{warehouse}/bench.db/grown"
     for start in range(0, num_rows, _BATCH_ROWS * 10):
         rows = min(_BATCH_ROWS * 10, num_rows - start)
         parts = (
-            _rows(min(_BATCH_ROWS, rows - part), num_columns, start + part).to_batches()[0]
+            _rows(
+                min(_BATCH_ROWS, rows - part), num_columns, start + part, num_values
+            ).to_batches()[0]
             for part in range(0, rows, _BATCH_ROWS)
         )
         first = next(parts)
@@ -153,13 +155,16 @@ def main() -> None:
     parser.add_argument("--evolving", action="store_true", help="read a table with data evolution")
     parser.add_argument("--grown-columns", type=int, default=2_000)
     parser.add_argument("--grown-rows", type=int, default=100_000)
+    parser.add_argument(
+        "--grown-values", type=int, default=1_000_000, help="how many different ones columns have"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         warehouse = str(Path(directory) / "warehouse")
         lines = _reading(warehouse, given.columns, given.rows, given.rounds, given.evolving)
         title = f"{given.columns:,} columns x {given.rows:,} rows: pymosaic, PyPaimon, ratio"
         _show(title, lines)
-        lines = _growing(warehouse, given.grown_columns, given.grown_rows)
+        lines = _growing(warehouse, given.grown_columns, given.grown_rows, given.grown_values)
         _show(f"a column for {given.grown_rows:,} rows x {given.grown_columns:,} columns", lines)
 
 

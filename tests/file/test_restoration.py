@@ -39,7 +39,7 @@ EXAMPLES: dict[pa.DataType, list[Any]] = {
     pa.uint16(): [0, 65535, None, 7],
     pa.uint32(): [0, (1 << 32) - 1, None, 7],
     pa.uint64(): [0, (1 << 64) - 1, None, 7],
-    pa.float16(): [0.0, np.float16(-1.5), None, np.float16(6e-8)],
+    pa.float16(): [np.float16(0), np.float16(-1.5), None, np.float16(6e-8)],
     pa.large_string(): ["", "é", None, "abc"],
     pa.large_binary(): [b"", b"\xff", None, b"abc"],
     pa.large_list(pa.int32()): [[], [1, None], None, [2]],

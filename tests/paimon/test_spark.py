@@ -12,7 +12,7 @@ from pypaimon.table.file_store_table import FileStoreTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from pymosaic.errors import DatasetError
+from pymosaic.errors import InvalidOptionError
 from pymosaic.paimon import add_columns, dataset, rename_columns, write
 from pymosaic.spark import jobs
 from tests.paimon.building import theirs
@@ -200,9 +200,14 @@ class TestAddColumns:
         jobs.add_columns(spark, path, lambda batch: {"x": batch["id"]}, columns=["id"], update=True)
         assert sorted(dataset(path).to_table().column("x").to_pylist()) == [1, 2, 3, 4]
 
-    def test_compaction_says_who_can_do_it(self, spark: Session, path: str) -> None:
-        with pytest.raises(DatasetError, match="does not commit; use Paimon's own"):
-            jobs.compact(spark, path)
+    def test_compaction_is_a_task_for_each_group(self, spark: Session, path: str) -> None:
+        jobs.add_columns(spark, path, {"twice": "id * 2"})
+        before = dataset(path).to_table().sort_by("id")
+        report = jobs.compact(spark, path)
+        assert (report.files_before, report.files_after, report.files) == (6, 3, 3)
+        assert dataset(path).to_table().sort_by("id") == before
+        with pytest.raises(InvalidOptionError, match="its own options"):
+            jobs.compact(spark, path, target_file_bytes=1000)
 
     def test_a_task_that_fails_leaves_the_table_as_it_was(self, spark: Session, path: str) -> None:
         def failing(batch: pa.RecordBatch) -> dict[str, Any]:

@@ -171,8 +171,7 @@ def plan_compaction(
         )
     except PaimonTableError as error:
         raise DatasetError(
-            f"{storage.name} is a Paimon table: its compaction is a COMPACT snapshot, which "
-            "PyPaimon 2.1 does not commit; use Paimon's own procedure, CALL sys.compact"
+            f"{storage.name} is a Paimon table: use pymosaic.paimon.compact"
         ) from error
     return len(files), group_files(files, target_file_bytes, min_row_group_bytes)
 

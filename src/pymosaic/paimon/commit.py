@@ -10,7 +10,7 @@ from typing import Any
 
 from pymosaic.errors import CommitConflictError, DatasetError, MosaicError
 
-__all__ = ["NewSchema", "SchemaTaken", "commit_messages", "reading", "told"]
+__all__ = ["NewSchema", "SchemaTaken", "commit_messages", "published_by", "reading", "told"]
 
 
 class NewSchema:
@@ -78,6 +78,15 @@ def commit_messages(
     finally:
         commit.close()
     return published[-1] if published else None
+
+
+def published_by(table: Any, since: int, user: str) -> int | None:
+    """The snapshot of a PaimonTable that a commit made whose outcome PyPaimon was not sure of."""
+    newest = table.snapshot()
+    for number in range(since + 1, 0 if newest is None else newest.id + 1):
+        if table.snapshot(number).commit_user == user:
+            return number
+    return None
 
 
 class _WithSchema:

@@ -22,7 +22,7 @@ from pymosaic.errors import (
     InvalidOptionError,
     UnsupportedFeatureError,
 )
-from pymosaic.paimon.commit import NewSchema, SchemaTaken, commit_messages
+from pymosaic.paimon.commit import NewSchema, SchemaTaken, commit_messages, published_by
 from pymosaic.paimon.computing import computation
 from pymosaic.paimon.dataset import PaimonDataset
 from pymosaic.paimon.row_ranges import MergedRows, RowRange
@@ -194,7 +194,8 @@ class Growth:
             except SchemaTaken:
                 self._follow_schema()
             except CommitConflictError:
-                published = self._published_by(builder.commit_user)
+                since = self._before.snapshot_id or 0
+                published = published_by(self._table, since, builder.commit_user)
                 if published is not None:
                     return published
                 if new_schema is not None and new_schema.is_published:
@@ -210,15 +211,6 @@ class Growth:
         except DatasetError as error:
             raise CommitConflictError(f"{error}: another writer has added it meanwhile") from error
         self._whole = None
-
-    def _published_by(self, user: str) -> int | None:
-        """The snapshot that a commit made whose outcome PyPaimon was not sure of."""
-        newest = self._table.snapshot()
-        first = (self._before.snapshot_id or 0) + 1
-        for number in range(first, 0 if newest is None else newest.id + 1):
-            if self._table.snapshot(number).commit_user == user:
-                return number
-        return None
 
     def _withdraw(self) -> None:
         """Remove columns whose schema was published, but whose files were not."""

@@ -26,7 +26,7 @@ from pymosaic.paimon.storage import writing_table
 from pymosaic.paimon.table import PaimonTable, open_table
 from pymosaic.suggestions import did_you_mean, quote
 
-__all__ = ["TableWrite", "WrittenTable", "create_table", "stored_schema", "write"]
+__all__ = ["TableWrite", "WrittenTable", "create_table", "fitted", "stored_schema", "write"]
 
 _DEFAULTS = {"file.format": "mosaic", "bucket": "-1"}
 # So that columns can be added without rewriting; tables with a primary key merge rows instead.
@@ -191,7 +191,7 @@ class TableWrite:
                 for batch in batches:
                     for start in range(0, batch.num_rows, _BATCH_ROWS):
                         writer.write_arrow_batch(
-                            _fitted(batch.slice(start, _BATCH_ROWS), schema, path)
+                            fitted(batch.slice(start, _BATCH_ROWS), schema, path)
                         )
                 return list(writer.prepare_commit())
         except BaseException:
@@ -294,7 +294,7 @@ def _check_columns(given: pa.Schema, wanted: pa.Schema, path: str) -> None:
             raise InvalidDataError(f"column {quote(field.name)} must not be null, but is missing")
 
 
-def _fitted(batch: pa.RecordBatch, schema: pa.Schema, path: str) -> pa.RecordBatch:
+def fitted(batch: pa.RecordBatch, schema: pa.Schema, path: str) -> pa.RecordBatch:
     """The rows with the columns of the table."""
     if batch.schema.equals(schema):
         return batch

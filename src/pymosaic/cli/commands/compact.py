@@ -49,6 +49,7 @@ def command(
 
     Readers see the dataset as it was before or as it is afterwards. It can be stopped at any time.
     """
+    from pymosaic.cli.inputs import paimon_table
     from pymosaic.cli.progress import progress_bar
     from pymosaic.cli.text import count
     from pymosaic.datasets.compact import compact
@@ -62,6 +63,12 @@ def command(
         target_file_bytes=target_file_bytes,
         min_row_group_bytes=min_row_group_bytes,
     )
+    if paimon_table([base]) is not None:
+        given = (
+            options | ({"verify": True} if verify else {}) | ({"dry_run": True} if dry_run else {})
+        )
+        _compact_table(output, base, given)
+        return
     if dry_run:
         _show_plan(output, base, options)
         return
@@ -78,6 +85,29 @@ def command(
     if report.conflicts:
         text += f"; {count(report.conflicts, 'file')} left to another job"
     output.answer(text, {"dataset": base, **asdict(report)})
+
+
+def _compact_table(output: Output, base: str, options: dict[str, Any]) -> None:
+    """Compact a Paimon table."""
+    from pymosaic import paimon
+    from pymosaic.cli.text import count
+    from pymosaic.errors import InvalidOptionError
+    from pymosaic.sizes import format_size
+
+    for name in options:
+        raise InvalidOptionError(
+            f"--{name.replace('_', '-')} is not for Paimon tables, whose own options tell how "
+            "large files are and how they are written"
+        )
+    report = paimon.compact(base)
+    text = f"{base}: nothing to do for {count(report.files_before, 'file')}"
+    if report.files_written:
+        text = (
+            f"{base}: {count(report.files_before, 'file')} became "
+            f"{count(report.files_after, 'file')} ({report.files_written:,} written, "
+            f"{format_size(report.bytes_written)}) in snapshot {report.snapshot_id}"
+        )
+    output.answer(text, {"table": base, **asdict(report)})
 
 
 def _show_plan(output: Output, base: str, options: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from pymosaic.datasets.commit import WriteJob
 from pymosaic.datasets.compact import compact_group, plan_compaction
 from pymosaic.datasets.options import MIN_ROW_GROUP_BYTES, TARGET_FILE_BYTES
 from pymosaic.datasets.rolling import WrittenFile
-from pymosaic.errors import CommitConflictError, DatasetError
+from pymosaic.errors import CommitConflictError, DatasetError, InvalidOptionError
 from pymosaic.file.reader import MosaicFile
 from pymosaic.io import Directory, open_directory
 from pymosaic.progress import Progress
@@ -61,6 +61,8 @@ def compact(
 ) -> CompactReport:
     """Combine many small files of a dataset into a few large ones, like :func:`pymosaic.compact`.
 
+    A Paimon table is compacted as by :func:`pymosaic.paimon.compact`.
+
     The driver decides which files to combine; each group is a task, which copies bytes if the
     schemas are the same. Everything is committed in one step: readers see the dataset as it was
     before or as it is afterwards. If another job has replaced some of the files in the meantime,
@@ -93,6 +95,7 @@ def compact(
     >>> report.files_before, report.files_after
     (3, 1)
     """
+    from pymosaic.paimon.detection import holds_table
     from pymosaic.spark.api import option_text
     from pymosaic.spark.storage import locate
 
@@ -100,6 +103,12 @@ def compact(
     parsed = SourceOptions.parse({key: option_text(value) for key, value in options.items()})
     [base], filesystem = locate([os.fspath(target)], parsed.storage)
     storage = open_directory(base, filesystem)
+    if holds_table(base, filesystem):
+        if parsed.writer or target_file_bytes != TARGET_FILE_BYTES:
+            raise InvalidOptionError(
+                f"{base} is a Paimon table: its own options tell how its files are written"
+            )
+        return _compact_table(spark, target, parsed, progress, stopwatch)
     num_files, groups = plan_compaction(
         storage,
         target_file_bytes=target_file_bytes,
@@ -144,6 +153,44 @@ def compact(
         files_copied=sum(len(group.files) for group in copied),
         files_reencoded=replaced - sum(len(group.files) for group in copied),
         conflicts=conflicts,
+    )
+
+
+def _compact_table(
+    spark: SparkSession,
+    target: str | os.PathLike[str],
+    options: SourceOptions,
+    progress: Progress | None,
+    stopwatch: Stopwatch,
+) -> CompactReport:
+    """The same for a Paimon table, whose own options tell what is small."""
+    from pymosaic.paimon.compaction import Compaction
+    from pymosaic.paimon.table import open_table
+    from pymosaic.spark.storage import locate
+
+    [base], _ = locate([os.fspath(target)], {})
+    compaction = Compaction(open_table(base, options.storage))
+
+    def write_group(number: int, name: str) -> Any:
+        return compaction.write(number)
+
+    watch = Watch(spark, progress)
+    written = map_items(watch, spark, range(len(compaction.groups)), write_group)
+    report = compaction.commit(written)
+    watch.finish()
+    return CompactReport(
+        job="compact",
+        rows=report.rows_written,
+        columns=compaction.num_columns if report.files_written else 0,
+        files=report.files_written,
+        bytes_in=sum(rows.size for group in compaction.groups for rows in group),
+        bytes_out=report.bytes_written,
+        seconds=stopwatch.seconds,
+        files_before=report.files_before,
+        files_after=report.files_after,
+        files_copied=0,
+        files_reencoded=report.files_before - report.files_after + report.files_written,
+        conflicts=0,
     )
 
 
