@@ -106,6 +106,7 @@ check: $(installed) docs ## Lint, check formatting and types, build the site and
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(bin)/pyright
 	@scripts/ensure-system chromium
 	$(bin)/python scripts/check_search.py build/site
+	$(bin)/python scripts/check_types.py
 	rm -rf dist
 	$(bin)/python -m build --quiet
 	$(bin)/python scripts/check_distribution.py dist/*.whl

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 __all__ = [
     "ClosedError",
@@ -87,6 +88,7 @@ class _LocatedError(MosaicError):
     ) -> None:
         reason = printable(reason)
         super().__init__(reason, path, structure, offset)
+        self.args: tuple[Any, ...]
         self.reason = reason
         self.path = path
         self.structure = structure

@@ -38,7 +38,7 @@ class Meter:
         self._progress = progress
         self._total = total
         self._unit = unit
-        self.done = 0
+        self.done: int = 0
         self.add(0)
 
     def add(self, count: int) -> None:

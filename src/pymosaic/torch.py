@@ -19,7 +19,7 @@ from pymosaic.interop.training import Shard, Shuffle, WideBatches
 __all__ = ["WideDataset"]
 
 
-class WideDataset(IterableDataset):  # type: ignore[type-arg]
+class WideDataset(IterableDataset[Any]):
     """Batches of a dataset as tensors, for ``torch.utils.data.DataLoader(..., batch_size=None)``.
 
     Workers of the loader, and the processes of ``torch.distributed`` if it is initialised, share
@@ -65,7 +65,7 @@ class WideDataset(IterableDataset):  # type: ignore[type-arg]
             rank = torch.distributed.get_rank() if distributed else 0
         if num_ranks is None:
             num_ranks = torch.distributed.get_world_size() if distributed else 1
-        self.batches = WideBatches(
+        self.batches: WideBatches = WideBatches(
             source,
             features=features,
             label=label,

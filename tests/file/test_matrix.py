@@ -214,6 +214,19 @@ class TestMemory:
         with pytest.raises(LimitExceededError, match=r"takes 4000 bytes, more than .*\(3999\)"):
             file.to_numpy()
 
+    def test_a_matrix_beyond_memory_is_told(self, monkeypatch):
+        class NoMemory:
+            def __getattr__(self, name: str) -> object:
+                return getattr(np, name)
+
+            def empty(self, *arguments: object) -> None:
+                raise MemoryError
+
+        file = pymosaic.MosaicFile(written(pa.table({"x": range(1000)}), 1))
+        monkeypatch.setattr("pymosaic.file.matrix.np", NoMemory())
+        with pytest.raises(LimitExceededError, match="1000 rows and 1 columns takes 4000 bytes"):
+            file.to_numpy()
+
 
 class TestMistakes:
     table = pa.table(

@@ -30,7 +30,13 @@ class ArrowArray(Protocol):
     def __arrow_c_array__(self, requested_schema: object = None) -> object: ...
 
 
-ArrowData: TypeAlias = ArrowStream | ArrowArray
+class Scannable(Protocol):
+    """Datasets of Arrow's kind."""
+
+    def scanner(self) -> Any: ...
+
+
+ArrowData: TypeAlias = ArrowStream | ArrowArray | Scannable
 """What writers take."""
 
 TabularData: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader

@@ -115,7 +115,7 @@ def _load(name: str) -> Any:
     return command
 
 
-application = typer.Typer(
+application: typer.Typer = typer.Typer(
     cls=_Commands,
     help=_HELP,
     no_args_is_help=True,

@@ -297,7 +297,7 @@ class Window(Excerpt):
         self._rows = rows
         self._where = where
         self._limit = limit
-        self.names = rows.names(columns)
+        self.names: list[str] = rows.names(columns)
         self.first_row = offset
 
     @property

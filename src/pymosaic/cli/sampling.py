@@ -32,7 +32,7 @@ class Sample(Excerpt):
     ) -> None:
         self._rows = rows
         self._where = where
-        self.names = rows.names(columns)
+        self.names: list[str] = rows.names(columns)
         count = rows.count(where)
         generator = np.random.default_rng(seed)
         self._chosen = np.sort(generator.choice(count, min(wanted, count), replace=False))

@@ -36,7 +36,7 @@ class RowReader:
     """The rows of batches as columns of cells, a few rows at a time."""
 
     def __init__(self, num_columns: int, batches: Iterable[pa.RecordBatch]) -> None:
-        self.taken = 0
+        self.taken: int = 0
         self._batches = iter(batches)
         self._batch: pa.RecordBatch | None = None
         self._width = num_columns

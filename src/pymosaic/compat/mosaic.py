@@ -64,7 +64,7 @@ class WriterOptions:
         self.row_group_max_size = row_group_max_size
         self.max_dict_total_bytes = max_dict_total_bytes
         self.max_dict_entries = max_dict_entries
-        self.stats_columns = list(stats_columns or [])
+        self.stats_columns: list[str] = list(stats_columns or [])
         self.page_size_threshold = page_size_threshold
 
 

@@ -8,7 +8,7 @@ functions may use directly: here an empty one, whose only column says what to us
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -68,7 +68,18 @@ class Scanner:
         return self.to_reader().read_all()
 
 
-class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
+if TYPE_CHECKING:
+    # pyarrow has no types: type checkers would take all attributes of unknown classes for right.
+    class _Base:
+        def __init__(self, source: pa.Table) -> None: ...
+        @property
+        def schema(self) -> pa.Schema: ...
+
+else:
+    _Base = pads.InMemoryDataset
+
+
+class ArrowDataset(_Base):
     """All methods of ``pyarrow.dataset.Dataset``, built on :meth:`scan`."""
 
     def __init__(self) -> None:
@@ -337,7 +348,10 @@ class ArrowDataset(pads.InMemoryDataset):  # type: ignore[misc]
         """The files, each as a dataset of its own; not all datasets can tell them."""
         self._unsupported()
 
-    filter = join = join_asof = replace_schema = _unsupported
+    filter: Callable[..., NoReturn] = _unsupported
+    join: Callable[..., NoReturn] = _unsupported
+    join_asof: Callable[..., NoReturn] = _unsupported
+    replace_schema: Callable[..., NoReturn] = _unsupported
     _get_fragments = _scan_options = _scanner_options = _unsupported
 
 

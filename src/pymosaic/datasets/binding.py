@@ -61,8 +61,10 @@ class BoundFile:
 
     def __init__(self, task: _Scanned, columns: FileColumns, partition: Partition) -> None:
         self.columns = columns
-        self.trust_statistics = task.trust_statistics
-        self.any_row, self.row_filter, self.tested = True, None, None
+        self.trust_statistics: bool = task.trust_statistics
+        self.any_row: bool = True
+        self.row_filter: Filter | None = None
+        self.tested: FileColumns | None = None
         if task.row_filter is None:
             return
         constants = task.constants(partition)

@@ -81,7 +81,7 @@ class FileColumns:
         changed = wanted.differing(catalog, positions)
         self._is_same = len(places) == len(positions) and not changed
         known = self._schema if self._is_same else None
-        self.selection = Selection(catalog, positions[places], known)
+        self.selection: Selection = Selection(catalog, positions[places], known)
         # The index of each wanted column in the selection; -1 for missing ones.
         self._source = np.full(len(positions), -1, np.int64)
         self._source[places] = np.arange(len(places))

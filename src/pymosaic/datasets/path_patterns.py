@@ -48,7 +48,7 @@ class PathPattern:
     def __init__(self, pattern: str) -> None:
         wildcard = find_wildcard(pattern)
         assert wildcard is not None
-        self.directory = pattern[: pattern.rfind("/", 0, wildcard) + 1]
+        self.directory: str = pattern[: pattern.rfind("/", 0, wildcard) + 1]
         below = pattern[len(self.directory) :]
         self._matches = [_translate(item).fullmatch for item in _alternatives(below)]
 

@@ -213,7 +213,9 @@ class PartitionColumns:
 
     def __init__(self, schema: pa.Schema, keys: Iterable[str]) -> None:
         places = {key: schema.get_field_index(key) for key in keys}
-        self.added = {key: schema.field(place) for key, place in places.items() if place >= 0}
+        self.added: dict[str, pa.Field] = {
+            key: schema.field(place) for key, place in places.items() if place >= 0
+        }
         self._order = _order(len(schema), [places[key] for key in self.added])
 
     def complete(self, batch: pa.RecordBatch, partition: Partition) -> pa.RecordBatch:

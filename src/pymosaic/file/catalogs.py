@@ -40,7 +40,7 @@ class CatalogCache:
         self._latest: Catalog | None = None
         self._bytes = 0
         self._lock = threading.Lock()
-        self.parsed = 0
+        self.parsed: int = 0
 
     def forget(self) -> None:
         """Drop all catalogs, as if no file had been opened before."""
@@ -87,5 +87,5 @@ def _weight(block: bytes, catalog: Catalog) -> int:
 
 
 # One per process: tasks of a cluster arrive one by one, and mostly use the same schema.
-catalogs = CatalogCache()
+catalogs: CatalogCache = CatalogCache()
 os.register_at_fork(after_in_child=catalogs._renew_lock)

@@ -144,10 +144,16 @@ class Matrix:
                 f"a matrix of {num_rows} rows and {len(names)} columns takes {size} bytes, "
                 f"more than Limits.max_table_bytes ({limit})"
             )
-        self.values = np.empty(shape, kind.dtype, kind.order) if out is None else out
         self.mask: npt.NDArray[np.uint8] | None = None
-        if kind.nulls == "mask":
-            self.mask = np.zeros(shape, np.uint8, kind.order)
+        try:
+            self.values = np.empty(shape, kind.dtype, kind.order) if out is None else out
+            if kind.nulls == "mask":
+                self.mask = np.zeros(shape, np.uint8, kind.order)
+        except MemoryError as error:
+            raise LimitExceededError(
+                f"a matrix of {num_rows} rows and {len(names)} columns takes {size} bytes, more "
+                "than there is memory; read fewer columns or rows, or batches (WideBatches)"
+            ) from error
 
     def fill(
         self,

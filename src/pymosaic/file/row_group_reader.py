@@ -77,11 +77,11 @@ class BucketLoader:
     """The stored bytes of one bucket, fetched for the wanted columns and loaded into a decoder."""
 
     def __init__(self, file: OpenFile, row_group: int, num_rows: int, plan: BucketPlan) -> None:
-        self.plan = plan
+        self.plan: BucketPlan = plan
         self._file = file
         self._row_group = row_group
         self._structure = f"row group {row_group}, bucket {plan.place.bucket}"
-        self.decoder = BucketDecoder(file.catalog, plan.place.bucket, num_rows)
+        self.decoder: BucketDecoder = BucketDecoder(file.catalog, plan.place.bucket, num_rows)
         self._whole: memoryview | None = None
         self._slots: dict[int, memoryview] = {}
         self._offsets: npt.NDArray[np.int64] | None = None

@@ -136,8 +136,8 @@ class WideBatches:
             raise InvalidOptionError(f"shuffle must be 'row-groups' or 'rows', got {shuffle!r}")
         if nulls == "mask":
             raise InvalidOptionError("nulls='mask' is not possible in batches: give a number")
-        self.batch_size = int(batch_size)
-        self.shard = Shard(int(rank), int(num_ranks))
+        self.batch_size: int = int(batch_size)
+        self.shard: Shard = Shard(int(rank), int(num_ranks))
         self._kind = MatrixType.of(dtype, nulls, "C")
         self._shuffle = shuffle
         self._seed = int(seed)

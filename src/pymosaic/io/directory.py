@@ -10,7 +10,7 @@ import abc
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pymosaic.io.location import Location
 from pymosaic.io.sink import Sink
@@ -74,9 +74,9 @@ class Directory(abc.ABC):
     names_at_once: int = 0
 
     def __init__(self, location: Location) -> None:
-        self.name = location.name
-        self.base = location.path.rstrip("/") or location.path
-        self.filesystem = location.filesystem
+        self.name: str = location.name
+        self.base: str = location.path.rstrip("/") or location.path
+        self.filesystem: Any = location.filesystem
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"

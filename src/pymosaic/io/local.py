@@ -49,7 +49,7 @@ class LocalSource(Source):
         status = os.fstat(self._descriptor.number)
         _check_regular(name, status)
         super().__init__(name, status.st_size)
-        self.version = _version(status)
+        self.version: object = _version(status)
 
     def _read_once(self, offset: int, length: int) -> bytes:
         descriptor = self._descriptor

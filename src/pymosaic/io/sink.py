@@ -37,7 +37,7 @@ class Sink(abc.ABC):
 
     def __init__(self, name: str | None, position: int = 0) -> None:
         self.name = name
-        self.position = position
+        self.position: int = position
         self._state = _State.OPEN
 
     @abc.abstractmethod

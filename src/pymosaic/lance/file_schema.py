@@ -56,7 +56,9 @@ class FileSchema:
         self._places = np.empty((count, 2), np.int64)
         ids, flags = np.empty((count, 2), np.int32), np.empty(count, np.uint8)
         self._names, self._types, metadata = read_fields(data, self._places, ids, flags)
-        self.metadata = {key.encode(): value for key, value in metadata} or None
+        self.metadata: dict[bytes, bytes] | None = {
+            key.encode(): value for key, value in metadata
+        } or None
         self._check_names(flags, limits)
         self._parents = _find_parents(ids)
         leaves = np.empty(count, np.int64)
@@ -68,9 +70,9 @@ class FileSchema:
         tops = np.flatnonzero(self._parents < 0)
         self._tops: list[int] = tops.tolist()
         ends = np.cumsum(leaves[tops])
-        self.num_leaves = int(ends[-1]) if len(ends) else 0
+        self.num_leaves: int = int(ends[-1]) if len(ends) else 0
         self._first_leaves: list[int] = (ends - leaves[tops]).tolist()
-        self.names = [self._names[top] for top in self._tops]
+        self.names: list[str] = [self._names[top] for top in self._tops]
         self._made: dict[int, pa.Field] = {}
         self._whole: pa.Schema | None = None
         # Sorted when the first nested field is made.

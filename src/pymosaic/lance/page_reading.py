@@ -281,8 +281,8 @@ class LeafCursor:
     def __init__(self, pages: tuple[LancePage, ...], path: LeafPath) -> None:
         self._pages = pages
         self._next = 0
-        self.path = path
-        self.end = 0
+        self.path: LeafPath = path
+        self.end: int = 0
         self.array: pa.Array = None
         self.page: LancePage
 

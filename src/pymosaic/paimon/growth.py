@@ -75,7 +75,7 @@ class Growth:
         self._table = table
         self._before = before
         self._computation = computation(values, key, columns, before, new)
-        self.ranges = [rows for rows in before._rows if isinstance(rows, RowRange)]
+        self.ranges: list[RowRange] = [rows for rows in before._rows if isinstance(rows, RowRange)]
         if len(self.ranges) != len(before._rows):
             merged = next(rows for rows in before._rows if isinstance(rows, MergedRows))
             raise UnsupportedFeatureError(

@@ -47,12 +47,12 @@ class TableFields:
     def __init__(self, document: dict[str, Any]) -> None:
         fields = document["fields"]
         self.document = document
-        self.schema_id = int(document["id"])
+        self.schema_id: int = int(document["id"])
         self.names: list[str] = [field["name"] for field in fields]
         self.ids: list[int] = [field["id"] for field in fields]
         self.types: list[str] = [_type_text(field["type"]) for field in fields]
-        self.partition_keys = tuple(document["partitionKeys"])
-        self.primary_keys = tuple(document["primaryKeys"])
+        self.partition_keys: tuple[str, ...] = tuple(document["partitionKeys"])
+        self.primary_keys: tuple[str, ...] = tuple(document["primaryKeys"])
         self.options: dict[str, str] = dict(document.get("options") or {})
 
     @cached_property
@@ -86,7 +86,7 @@ class FieldNames:
 
     def __init__(self, fields: TableFields) -> None:
         self._fields = fields
-        self.num_columns = len(fields.names)
+        self.num_columns: int = len(fields.names)
 
     @cached_property
     def _order(self) -> list[int]:

@@ -84,10 +84,10 @@ class PaimonTable:
         self.path = path
         self._options = options
         self._given = given
-        self.file_io = exclusive_storage(
+        self.file_io: Any = exclusive_storage(
             FileIO.get(path, Options(options or {})) if given is None else given.file_io
         )
-        self.filesystem = self._arrow_filesystem()
+        self.filesystem: Any = self._arrow_filesystem()
         self._schemas: dict[int, TableFields] = {}
         self._lock = threading.Lock()
         self._dynamic: dict[str, str] = {}

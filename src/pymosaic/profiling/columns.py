@@ -134,8 +134,8 @@ class ColumnProfiles:
                     f"column {schema.names[places[0]]!r} of type {kind} cannot be profiled; "
                     "Mosaic files have other types"
                 )
-        self.rows = 0
-        self.nulls = np.zeros(count, np.int64)
+        self.rows: int = 0
+        self.nulls: npt.NDArray[np.int64] = np.zeros(count, np.int64)
         self._nans = np.zeros(count, np.int64)
         self._sums = np.zeros(count)
         self._groups = [_Group.of(kind, places) for kind, places in by_type.items()]
@@ -172,8 +172,9 @@ class ColumnProfiles:
         shape = (len(columns), len(columns[0]))
         present: _Present = None
         if joined.null_count:
-            present = joined.is_valid().to_numpy(zero_copy_only=False).reshape(shape)
-            self.nulls[places] += shape[1] - np.count_nonzero(present, axis=1)
+            missing = joined.is_null().to_numpy(zero_copy_only=False).reshape(shape)
+            self.nulls[places] += np.count_nonzero(missing, axis=1)
+            present = ~missing
         self._distinct.add(places, hash_values(joined).reshape(shape), present)
         values: npt.NDArray[Any]
         if group.dtype is not None:

@@ -88,7 +88,7 @@ class Profile:
             half = _SHOWN_COLUMNS // 2
             table = pa.concat_tables([table.slice(0, half), table.slice(len(self) - half)])
         rows = [[_shown(value) for value in row.values()] for row in table.to_pylist()]
-        headers = [_HEADERS.get(name, name) for name in table.column_names]
+        headers = [_HEADERS.get(str(name), str(name)) for name in table.column_names]
         return headers, rows, [kind != pa.string() for kind in table.schema.types], left_out
 
     def __repr__(self) -> str:

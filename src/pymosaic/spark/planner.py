@@ -259,4 +259,4 @@ class DriverPlanner:
     class Java:
         """The Java interface, for py4j."""
 
-        implements = ("java.util.function.Function",)
+        implements: tuple[str, ...] = ("java.util.function.Function",)

@@ -51,7 +51,7 @@ class Split(InputPartition):
     ) -> None:
         super().__init__(None)
         self.pieces = pieces
-        self.facts = facts or {}
+        self.facts: Mapping[str, FileFacts] = facts or {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ class MosaicReader(DataSourceReader):
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         self._splits = [Split(())]
-        self.num_rows = 0
+        self.num_rows: int = 0
         self._report: dict[str, Any] = {
             "rows": 0,
             "files": (0, 0),
@@ -244,7 +244,8 @@ class MosaicReader(DataSourceReader):
             "filters": "",
             "limit": None,
         }
-        self.batches = BatchReader(None, arrow_schema(schema), options.max_batch_bytes, None)
+        wanted = arrow_schema(schema)
+        self.batches: BatchReader = BatchReader(None, wanted, options.max_batch_bytes, None)
         relation, dataset = open_relation(options)
         if dataset is not None:
             self._plan(relation, dataset, schema)

@@ -92,7 +92,7 @@ class _OpenedDatasets:
 _opened = _OpenedDatasets()
 
 
-states = States()
+states: States = States()
 
 
 class Relation:

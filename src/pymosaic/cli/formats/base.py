@@ -79,8 +79,8 @@ class OpenFileReader(TableReader):
 
     def __init__(self, file: _Batches) -> None:
         self._file = file
-        self.schema = file.schema
-        self.num_rows = file.num_rows
+        self.schema: pa.Schema = file.schema
+        self.num_rows: int | None = file.num_rows
 
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows, in bounded memory; of these columns (in this order) or all."""

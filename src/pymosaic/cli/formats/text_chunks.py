@@ -122,7 +122,7 @@ class TextReader(TableReader):
         self._union = union
         self.num_rows = 0
         given = {} if known is None else {field.name: field.type for field in known}
-        self.schema = self._infer_schema(progress, given)
+        self.schema: pa.Schema = self._infer_schema(progress, given)
 
     def _infer_schema(self, progress: Progress | None, given: dict[str, pa.DataType]) -> pa.Schema:
         types: dict[str, pa.DataType] = {}

@@ -100,7 +100,7 @@ class TreeDecoder:
     __slots__ = ("memory",)
 
     def __init__(self, memory: Memory) -> None:
-        self.memory = memory
+        self.memory: Memory = memory
 
     def chunks(self, encoding: Encoding | None, chunks: Chunks) -> Block:
         """Decode values in the chunks of a mini-block page."""

@@ -170,7 +170,7 @@ class GeneralCompressor:
     def __init__(self, scheme: CompressionScheme, level: int | None = None) -> None:
         self._scheme = scheme
         self._zstd = zstandard.ZstdCompressor(level=3 if level is None else level)
-        self.description = BufferCompression(scheme=int(scheme), level=level)
+        self.description: BufferCompression = BufferCompression(scheme=int(scheme), level=level)
 
     def compress(self, content: Any) -> bytes:
         """Return the plain size, followed by the compressed bytes."""

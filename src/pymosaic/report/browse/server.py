@@ -54,9 +54,9 @@ class BrowseServer:
     """
 
     def __init__(self, paths: list[str], port: int = 0) -> None:
-        self.tables = [BrowsedTable(path) for path in paths]
-        self.token = secrets.token_urlsafe(24)
-        self.slots = threading.BoundedSemaphore(_MOST_AT_ONCE)
+        self.tables: list[BrowsedTable] = [BrowsedTable(path) for path in paths]
+        self.token: str = secrets.token_urlsafe(24)
+        self.slots: threading.BoundedSemaphore = threading.BoundedSemaphore(_MOST_AT_ONCE)
         self._server = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
         self._server.daemon_threads = True
         self._thread: threading.Thread | None = None

@@ -36,8 +36,8 @@ class BrowsedTable:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.dataset = Dataset((path,), types="mosaic")
-        self.schema = self.dataset.schema
+        self.dataset: Dataset = Dataset((path,), types="mosaic")
+        self.schema: pa.Schema = self.dataset.schema
         self.names: list[str] = list(self.schema.names)
         self.num_rows: int = self.dataset.count_rows()
         # One for each row group. Any scan reads them, so that all questions count rows alike.

@@ -17,6 +17,9 @@ def command(arguments: list[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    line = command(sys.argv[1:])
-    python = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    line: list[str] = command(sys.argv[1:])
+    python: dict[str, str] = {
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }
     os.execve(line[0], line, python | dict(os.environ))

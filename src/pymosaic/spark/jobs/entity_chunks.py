@@ -31,7 +31,7 @@ class Chunk:
     def __init__(self, rows: pa.RecordBatch, entity: npt.NDArray[np.int64]) -> None:
         self.rows = rows
         self.entity = entity
-        self.num_entities = int(entity.max()) + 1
+        self.num_entities: int = int(entity.max()) + 1
 
     def keys(self, count: int) -> list[pa.Array]:
         """The key columns, one row for each entity."""

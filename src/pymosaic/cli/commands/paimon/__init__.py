@@ -8,7 +8,7 @@ from pymosaic.cli.commands.paimon import snapshots
 
 __all__ = ["group"]
 
-group = typer.Typer(
+group: typer.Typer = typer.Typer(
     help="Paimon tables: their snapshots and tags.",
     epilog="""\b
 Examples:

@@ -16,7 +16,7 @@ from pymosaic.cli.commands.spark import (
 
 __all__ = ["group"]
 
-group = typer.Typer(
+group: typer.Typer = typer.Typer(
     help="Run jobs on Spark: convert, pivot, assemble, compact, verify, profile, add-columns.",
     epilog="""\b
 Examples:

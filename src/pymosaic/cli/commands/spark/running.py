@@ -136,7 +136,7 @@ class Job:
         self._output = output
         self._name = name
         self._given = given
-        self.options = split_pairs(given["option"])
+        self.options: dict[str, str] = split_pairs(given["option"])
 
     @property
     def writing(self) -> dict[str, Any]:
