@@ -128,7 +128,9 @@ class Compaction:
         ranges = [rows for rows in before._rows if isinstance(rows, RowRange)]
         self._num_files = sum(len(rows.files) for rows in ranges)
         if self._evolving:
-            self.groups = [[x] for x in ranges if len(x.files) > 1 and x.deletions is None]
+            self.groups: list[list[RowRange]] = [
+                [x] for x in ranges if len(x.files) > 1 and x.deletions is None
+            ]
         else:
             target = self._writing().options.target_file_size(False)
             self.groups = list(_small_neighbours(ranges, int(target)))
