@@ -12,6 +12,8 @@ import pytest
 
 import pymosaic
 from pymosaic.lance import LanceFile, write_table
+from pymosaic.pages.blocks import FixedBlock
+from pymosaic.pages.encodings import out_of_line_bitpacking
 from pymosaic.pages.layouts import mini_block, page_groups
 from tests.lance.test_reader import RecordingSource
 
@@ -141,3 +143,66 @@ def test_threads_give_the_same_columns(threads: int) -> None:
         assert LanceFile(data).read().equals(table)
     finally:
         pa.set_cpu_count(before)
+
+
+def lists_in_pages() -> tuple[pa.Table, bytes]:
+    """Lists of one or no item, in two pages that are read together."""
+    table = pa.table({"l": [[i] if i % 4 else [] for i in range(2 * ROWS)]})
+    data = written(table, page_bytes=-(-table.nbytes // 2), encodings={"l": "plain"})
+    first, second = LanceFile(data).pages("l")
+    assert first.kind == second.kind != 0
+    return table, data
+
+
+def test_pages_of_lists_are_decoded_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    table, data = lists_in_pages()
+    monkeypatch.setattr(mini_block, "read", None)
+    read = LanceFile(data).read()
+    assert read.equals(table)
+    assert read["l"].num_chunks == 2
+
+
+# Items whose level is flipped in each page, of repetition (0) or definition (1).
+DAMAGE = {
+    "a row of the second page began in the first": (0, [], [0]),
+    "the second page lacks a row": (0, [], [5]),
+    "values": (1, [5], [4]),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGE)
+def test_pages_of_lists_that_are_read_together_are_checked_one_by_one(case: str) -> None:
+    _, content = lists_in_pages()
+    data = bytearray(content)
+    kind, *flips = DAMAGE[case]
+    for page, items in zip(LanceFile(content).pages("l"), flips, strict=True):
+        chunk = page.buffer_offsets[1]
+        num_levels, size = np.frombuffer(content, "<u2", 2, chunk).tolist()
+        start = chunk + 8 + kind * (-(-size // 8) * 8)
+        rows = page.first_row + np.arange(num_levels)
+        levels = np.ones(num_levels, np.uint16) if kind == 0 else (rows % 4 == 0).astype("<u2")
+        assert data[start : start + size] == packed(levels)
+        levels[items] ^= 1
+        data[start : start + size] = packed(levels)
+    with pytest.raises(pymosaic.CorruptFileError):
+        LanceFile(bytes(data)).read()
+
+
+def test_a_row_more_in_one_page_of_lists_and_less_in_the_other_is_refused() -> None:
+    _, data = lists_in_pages()
+    length, less, more = (b"\x18" + varint(ROWS + n) for n in (0, -1, 1))
+    assert data.count(length) == 2
+    data = data.replace(length, less, 1).replace(length, more, 1)
+    assert LanceFile(data).num_rows == 2 * ROWS
+    with pytest.raises(pymosaic.CorruptFileError, match=f"{ROWS} rows, not {ROWS - 1}"):
+        LanceFile(data).read()
+
+
+def varint(number: int) -> bytes:
+    return bytes([number & 0x7F | 0x80, number >> 7])
+
+
+def packed(levels: np.ndarray) -> bytes:
+    block = FixedBlock(16, len(levels), levels.view(np.uint8))
+    counts = np.array([len(levels)])
+    return out_of_line_bitpacking.encode_chunks(block, counts, 1).buffers[0].data.tobytes()

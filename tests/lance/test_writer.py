@@ -285,6 +285,25 @@ def test_offsets_that_fall_are_refused_before_a_kernel_sees_them(
         write_table(pa.table({"a": array}), io.BytesIO(), encodings=encodings)
 
 
+@pytest.mark.parametrize("data_type", [pa.string(), pa.large_string()])
+@pytest.mark.parametrize(
+    ("text", "middle"),
+    [
+        (b"x" * (2 << 20), 3 << 20),  # offsets that fall, of nothing but ASCII
+        (b"x" * (2 << 20) + b"\xff", 1 << 20),
+        ("é".encode() * (1 << 20), 1),  # each half of a character in another string
+    ],
+)
+def test_long_strings_that_are_not_valid_are_refused(
+    text: bytes, middle: int, data_type: pa.DataType
+) -> None:
+    kind = np.int32 if data_type == pa.string() else np.int64
+    offsets = pa.py_buffer(np.array([0, middle, len(text)], kind))
+    array = pa.Array.from_buffers(data_type, 2, [None, offsets, pa.py_buffer(text)])
+    with pytest.raises(pymosaic.InvalidDataError, match="not valid Arrow"):
+        write_table(pa.table({"a": array}), io.BytesIO())
+
+
 def test_list_offsets_that_fall_are_refused() -> None:
     offsets = pa.py_buffer(np.array([0, 1 << 28, 3], np.int32))
     array = pa.Array.from_buffers(

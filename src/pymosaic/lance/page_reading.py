@@ -36,10 +36,14 @@ __all__ = [
 _FETCH_BYTES = 64 << 20
 
 
-# What is read as if it were one page: pages up to this size, together up to so many bytes and rows.
+# What is read as if it were one page: pages up to this size, together up to so many bytes and
+# items.
 _SMALL_PAGE_BYTES = 64 << 10
 _GROUP_BYTES = 1 << 20
-_GROUP_ROWS = 1 << 20
+_GROUP_ITEMS = 1 << 20
+# The same for structs and lists, whose pages cost more apart from their values.
+_NESTED_PAGE_BYTES = 1 << 20
+_NESTED_GROUP_BYTES = 2 << 20
 # Strings of dictionaries are repeated; their sum must stay below 2 GiB.
 _GROUP_REPEATED_BYTES = 1 << 30
 # Values of the chunks that a row usually lies in.
@@ -84,16 +88,22 @@ def read_all(
     open_groups: dict[tuple[int, object], _Group] = {}
     for number, (page, path) in enumerate(pages):
         num_bytes = page.num_bytes
-        if not page.kind or num_bytes > _SMALL_PAGE_BYTES or pa.types.is_dictionary(path.types[-1]):
+        is_nested = len(path.types) > 1
+        largest = _NESTED_PAGE_BYTES if is_nested else _SMALL_PAGE_BYTES
+        if not page.kind or num_bytes > largest or pa.types.is_dictionary(path.types[-1]):
             groups.append([number])
             continue
         key = page.kind, _type_key(path)
-        repeated = page.num_rows * page.buffer_sizes[-1]
+        num_items, repeated = page.num_rows, page.num_rows * page.buffer_sizes[-1]
+        if is_nested and isinstance(page.layout, MiniBlockLayout):
+            num_values = page.layout.num_items
+            num_items, repeated = num_items + num_values, _repeated_bytes(page, num_values)
         group = open_groups.get(key)
-        if group is None or not group.has_room(num_bytes, page.num_rows, repeated):
-            group = open_groups[key] = _Group([])
+        if group is None or not group.has_room(num_bytes, num_items, repeated):
+            most_bytes = _NESTED_GROUP_BYTES if is_nested else _GROUP_BYTES
+            group = open_groups[key] = _Group([], most_bytes)
             groups.append(group.members)
-        group.add(number, num_bytes, page.num_rows, repeated)
+        group.add(number, num_bytes, num_items, repeated)
     page_reads = [
         _read_group([pages[number] for number in members], limits, table) for members in groups
     ]
@@ -118,21 +128,22 @@ class _Group:
     """Pages to read together, and what they add up to."""
 
     members: list[int]
+    most_bytes: int
     num_bytes: int = 0
-    num_rows: int = 0
+    num_items: int = 0
     repeated: int = 0
 
-    def has_room(self, num_bytes: int, num_rows: int, repeated: int) -> bool:
+    def has_room(self, num_bytes: int, num_items: int, repeated: int) -> bool:
         return (
-            self.num_bytes + num_bytes <= _GROUP_BYTES
-            and self.num_rows + num_rows <= _GROUP_ROWS
+            self.num_bytes + num_bytes <= self.most_bytes
+            and self.num_items + num_items <= _GROUP_ITEMS
             and self.repeated + repeated <= _GROUP_REPEATED_BYTES
         )
 
-    def add(self, number: int, num_bytes: int, num_rows: int, repeated: int) -> None:
+    def add(self, number: int, num_bytes: int, num_items: int, repeated: int) -> None:
         self.members.append(number)
         self.num_bytes += num_bytes
-        self.num_rows += num_rows
+        self.num_items += num_items
         self.repeated += repeated
 
 

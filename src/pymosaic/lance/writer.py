@@ -31,7 +31,7 @@ from pymosaic.lance.container import (
     TypedMessage,
     emit_footer,
 )
-from pymosaic.lance.declared_nulls import check_declared_nulls
+from pymosaic.lance.input_checks import check_declared_nulls, check_is_valid
 from pymosaic.lance.schema import BLOB_KEY, PACKED_KEY, emit_schema, is_single_column
 from pymosaic.lance.small_columns import encode_columns
 from pymosaic.pages.blocks import Integers, VariableBlock, bytes_of
@@ -116,11 +116,7 @@ def write_table(
         raise InvalidOptionError(f"page_bytes must be an int of at least 1, got {page_bytes!r}")
     if not isinstance(table, pa.Table):
         table = pa.table(table)
-    # Kernels trust offsets to rise and to stay inside their buffers, which only a full check tells.
-    try:
-        table.validate(full=True)
-    except pa.ArrowInvalid as error:
-        raise InvalidDataError(f"the data is not valid Arrow: {error}") from error
+    check_is_valid(table)
     check_declared_nulls(table)
     choices = _Choices(encodings or {}, _default_choice(compression), table.schema)
     schema = _prepared_schema(table.schema, choices)

@@ -23,6 +23,8 @@ ctypedef fused Offset:
 
 cdef enum:
     ESCAPE = 255
+    # In the list of codes: the escape, one byte long, and the mark of a byte without a code.
+    NO_CODE = 0x81FF
     MAX_SYMBOLS = 255
     # Codes while training: a byte for itself, then the symbols.
     FIRST_SYMBOL = 256
@@ -127,6 +129,22 @@ cdef struct Table:
     int16_t[HASH_SLOTS] long
 
 
+cdef struct LongCode:
+    # A word begins with the symbol if the bits of the mask are these; without a symbol none does.
+    uint64_t value
+    uint64_t mask
+    uint32_t code
+    uint32_t length
+
+
+cdef struct Codes:
+    # What a table says of a word of which all 8 bytes belong to the string, looked up without
+    # branches: symbols of three bytes or more by their hash, and for the first two bytes the code,
+    # the length (shifted by 8) and whether the byte has no code.
+    LongCode[HASH_SLOTS] long
+    uint16_t[65536] short
+
+
 cdef struct Candidate:
     uint64_t value
     int64_t gain
@@ -189,6 +207,27 @@ cdef bint add_symbol(Table* table, uint64_t value, int length) noexcept nogil:
     table.symbols[table.count].length = length
     table.count += 1
     return True
+
+
+cdef void list_codes(const Table* table, Codes* codes) noexcept nogil:
+    cdef int first_bytes, number, slot
+    cdef int length
+    for slot in range(HASH_SLOTS):
+        number = table.long[slot]
+        codes.long[slot].value = 1
+        codes.long[slot].mask = 0
+        if number >= 0:
+            codes.long[slot].value = table.symbols[number].value
+            codes.long[slot].mask = mask_of(table.symbols[number].length)
+            codes.long[slot].code = <uint32_t>number
+            codes.long[slot].length = <uint32_t>table.symbols[number].length
+    for first_bytes in range(65536):
+        number = table.double[first_bytes]
+        length = 2
+        if number < 0:
+            number = table.single[first_bytes & 0xFF]
+            length = 1
+        codes.short[first_bytes] = <uint16_t>(number | length << 8 if number >= 0 else NO_CODE)
 
 
 cdef int by_falling_gain(const void* left, const void* right) noexcept nogil:
@@ -346,13 +385,19 @@ def compress(
     ``out`` has two bytes for each byte of the data.
     """
     cdef Table* table = <Table*>calloc(1, sizeof(Table))
+    cdef Codes* codes = <Codes*>calloc(1, sizeof(Codes))
+    cdef const LongCode* long_code
+    cdef const uint8_t* text = NULL
+    cdef uint8_t* target = NULL
+    cdef bint is_long
+    cdef uint32_t short_code
     cdef int64_t value_number, position, end, written = 0, count = offsets.shape[0] - 1
     cdef int64_t last_word = data.shape[0] - 8
     cdef int number
     cdef uint64_t value
-    if table == NULL:
-        out_of_memory()
     try:
+        if table == NULL or codes == NULL:
+            out_of_memory()
         check_strings(offsets, data.shape[0], new_offsets.shape[0])
         check_symbols(symbols, lengths)
         if data.shape[0] > out.shape[0] // 2:
@@ -365,13 +410,27 @@ def compress(
                 memcpy(&value, &symbols[8 * number], 8)
                 if not add_symbol(table, value & mask_of(lengths[number]), lengths[number]):
                     invalid_data(b"FSST symbols", number, b"two in one place")
+            list_codes(table, codes)
+            if data.shape[0]:
+                text = &data[0]
+                target = &out[0]
             new_offsets[0] = 0
             # Offsets rise and end inside ``data``: each of its bytes is read once. Loads stop at
             # ``end``, and a match is not longer than what is left. A byte adds at most two to
-            # ``written``, and ``out`` has two for each byte of the data.
+            # ``written``, and ``out`` has two for each byte of the data; so the second one, which is
+            # stored in any case and counts only after ESCAPE, has a place too.
             for value_number in range(count):
                 position = offsets[value_number]
                 end = offsets[value_number + 1]
+                while end - position >= 8:
+                    memcpy(&value, text + position, 8)
+                    long_code = &codes.long[hash_of(value)]
+                    short_code = codes.short[value & 0xFFFF]
+                    is_long = long_code.value == (value & long_code.mask)
+                    target[written] = <uint8_t>(long_code.code if is_long else short_code)
+                    target[written + 1] = <uint8_t>value
+                    written += 1 + (0 if is_long else short_code >> 15)
+                    position += long_code.length if is_long else (short_code >> 8) & 3
                 while position < end:
                     if position <= last_word:
                         # All 8 bytes are in ``data``; those of the next string are cleared.
@@ -397,3 +456,4 @@ def compress(
         return written
     finally:
         free(table)
+        free(codes)

@@ -77,6 +77,9 @@ def assemble_lists(
     cdef int64_t null_lists = 0, null_items = 0
     cdef unsigned int begins, visible, was_open = 0, broken = 0, highest_rep = 0, highest_def = 0
     cdef unsigned int level, is_null
+    cdef const uint16_t* reps = NULL
+    cdef const uint16_t* definitions = NULL
+    cdef int32_t* starts = NULL
     cdef bint has_def = definition.shape[0] > 0
     cdef bint mark_lists = list_validity.shape[0] > 0, mark_items = item_validity.shape[0] > 0
     with nogil:
@@ -91,26 +94,45 @@ def assemble_lists(
         # ``definition`` is as long as ``rep``, or empty. Neither ``lists`` nor ``items`` is above
         # ``index``: they rise by 0 or 1, whatever a level is. So bitmaps of num_items bits have
         # room for both, and ``offsets`` with one entry more also for the last one, behind the loop.
-        for index in range(num_items):
-            begins = rep[index]
-            level = definition[index] if has_def else 0
-            highest_rep |= begins
-            highest_def = max(highest_def, level)
-            visible = level <= <unsigned int>max_visible_def
-            # What continues a list must be a value, and come after one.
-            broken |= (begins ^ 1) & ((visible & was_open) ^ 1)
-            # Where the list goes on this is the start of the next one, for now.
-            offsets[lists] = <int32_t>items
-            if mark_lists:
-                is_null = (visible ^ 1) & (level < <unsigned int>first_empty)
-                list_validity[lists >> 3] |= <uint8_t>((begins & (is_null ^ 1)) << (lists & 7))
-                null_lists += begins & is_null
-            if mark_items:
-                item_validity[items >> 3] |= <uint8_t>((level == 0) << (items & 7))
-                null_items += visible & (level != 0)
-            lists += begins & 1
-            items += visible
-            was_open = visible
+        if num_items > 0:
+            reps = &rep[0]
+            starts = &offsets[0]
+        if has_def and num_items > 0:
+            definitions = &definition[0]
+        if not mark_lists and not mark_items and has_def:
+            # The common case in a loop of its own, which is half as long.
+            for index in range(num_items):
+                begins = reps[index]
+                level = definitions[index]
+                highest_rep |= begins
+                highest_def = max(highest_def, level)
+                visible = level <= <unsigned int>max_visible_def
+                broken |= (begins ^ 1) & ((visible & was_open) ^ 1)
+                starts[lists] = <int32_t>items
+                lists += begins & 1
+                items += visible
+                was_open = visible
+        else:
+            for index in range(num_items):
+                begins = reps[index]
+                level = definitions[index] if has_def else 0
+                highest_rep |= begins
+                highest_def = max(highest_def, level)
+                visible = level <= <unsigned int>max_visible_def
+                # What continues a list must be a value, and come after one.
+                broken |= (begins ^ 1) & ((visible & was_open) ^ 1)
+                # Where the list goes on this is the start of the next one, for now.
+                starts[lists] = <int32_t>items
+                if mark_lists:
+                    is_null = (visible ^ 1) & (level < <unsigned int>first_empty)
+                    list_validity[lists >> 3] |= <uint8_t>((begins & (is_null ^ 1)) << (lists & 7))
+                    null_lists += begins & is_null
+                if mark_items:
+                    item_validity[items >> 3] |= <uint8_t>((level == 0) << (items & 7))
+                    null_items += visible & (level != 0)
+                lists += begins & 1
+                items += visible
+                was_open = visible
         if highest_rep > 1:
             corrupt(b"repetition levels", 0, b"a level that no layer has")
         if highest_def > <unsigned int>max_def:

@@ -258,7 +258,8 @@ def decode_items(
     index: ChunkIndex,
     is_cut: npt.NDArray[np.bool_],
     decoder: TreeDecoder,
-    items_of_page: Integers | None = None,
+    values_of_page: Integers | None = None,
+    rows_of_page: Integers | None = None,
 ) -> Items:
     """Decode chunks: their levels and values.
 
@@ -274,8 +275,8 @@ def decode_items(
         Which chunks begin inside a row.
     decoder : TreeDecoder
         For the encodings.
-    items_of_page : array of int64, optional
-        If there are several pages, which have no lists: the number of items of each, to be checked.
+    values_of_page, rows_of_page : arrays of int64, optional
+        If whole pages are read together: the numbers of values and rows of each, to be checked.
     """
     corrupt_unless(
         0 <= layout.num_buffers <= _MAX_VALUE_BUFFERS, f"{layout.num_buffers} buffers", "chunk"
@@ -304,14 +305,6 @@ def decode_items(
         sizes,
     )
 
-    if items_of_page is not None and num_level_buffers:
-        pages = np.searchsorted(index.page, np.arange(len(items_of_page)))
-        corrupt_unless(
-            bool((np.add.reduceat(num_levels, pages) == items_of_page).all()),
-            "levels do not match the items",
-            "levels",
-        )
-
     def level_buffer(encoding: Encoding | None, row: int) -> LevelArray:
         part = Chunks(data, starts[row : row + 1], sizes[row : row + 1], num_levels)
         block = decoder.blocks(encoding, part)
@@ -321,6 +314,15 @@ def decode_items(
 
     repetition = level_buffer(layout.rep_compression, 0) if has_rep else None
     definition = level_buffer(layout.def_compression, num_level_buffers - 1) if has_def else None
+    if values_of_page is not None and rows_of_page is not None and num_level_buffers:
+        pages = np.searchsorted(index.page, np.arange(len(values_of_page)))
+        levels_of_page = np.add.reduceat(num_levels, pages)
+        if repetition is None:
+            is_right = bool((levels_of_page == values_of_page).all())
+            corrupt_unless(is_right, "levels do not match the items", "levels")
+        else:
+            levels = Levels(repetition, definition)
+            _check_lists(levels, shape, levels_of_page, values_of_page, rows_of_page)
     if repetition is not None and is_cut.any():
         # The rest of a row that started in an unread chunk counts as a row.
         first_items = np.cumsum(num_levels) - num_levels
@@ -331,6 +333,36 @@ def decode_items(
     values: Block = decoder.chunks(layout.value_compression, value_chunks)
     num_items = int(num_levels.sum()) if num_level_buffers else value_chunks.total
     return Items(Levels(repetition, definition), num_items, values)
+
+
+def _check_lists(
+    levels: Levels,
+    shape: Shape,
+    levels_of_page: Integers,
+    values_of_page: Integers,
+    rows_of_page: Integers,
+) -> None:
+    """Check of each page that it begins with a row, and has the rows and values that it says."""
+    assert levels.repetition is not None
+    ends = np.cumsum(levels_of_page)
+    for start, end, num_values, num_rows in zip(
+        (ends - levels_of_page).tolist(),
+        ends.tolist(),
+        values_of_page.tolist(),
+        rows_of_page.tolist(),
+        strict=True,
+    ):
+        begins = levels.repetition[start:end] == shape.max_rep
+        corrupt_unless(
+            start < end and bool(begins[0]), "a list goes on that was not begun", "levels"
+        )
+        found = int(np.count_nonzero(begins))
+        corrupt_unless(found == num_rows, f"{found} rows, not {num_rows}", "page")
+        visible = end - start
+        if levels.definition is not None:
+            is_visible = levels.definition[start:end] <= shape.max_visible_def
+            visible = int(np.count_nonzero(is_visible))
+        corrupt_unless(visible == num_values, "levels do not match the items", "levels")
 
 
 def write(

@@ -1,4 +1,4 @@
-"""Small mini-block pages of many columns, read as if they were one page.
+"""Small mini-block pages, of many columns or of one with lists, read as if they were one page.
 
 A wide table has thousands of pages of a few KiB. What a page costs, apart from its values, is paid
 once for all pages that are described alike: their chunks are put one behind the other, decoded by
@@ -27,15 +27,16 @@ __all__ = ["common_layout", "read"]
 def common_layout(layout: Layout) -> MiniBlockLayout | None:
     """What pages that may be read together have in common; None if this one is read alone.
 
-    Lists are read alone, since where their rows end is not known beforehand, and so is what a
-    general compressor may expand without bounds.
+    What a general compressor may expand without bounds is read alone, and so are lists in lists:
+    empty ones are neither rows nor values, so nothing says beforehand how many there are.
     """
     if (
         not isinstance(layout, MiniBlockLayout)
         or layout.num_items == 0
         or isinstance(layout.value_compression, General)
         or isinstance(layout.dictionary, General)
-        or shape_of(layout.layers).max_rep
+        or (max_rep := shape_of(layout.layers).max_rep) > 1
+        or (max_rep and layout.repetition_index_depth != 1)
     ):
         return None
     return replace(layout, num_items=0, num_dictionary_items=0)
@@ -66,12 +67,16 @@ def read(
     base_of_page = np.cumsum(sizes) - sizes
     index = replace(index, starts=index.starts + base_of_page[index.page])
     num_items = np.array([layout.num_items for layout in layouts], np.int64)
+    num_rows = np.array([page.num_rows for page in pages], np.int64)
+    corrupt_unless(
+        layout.rep_compression is not None or bool((num_items == num_rows).all()),
+        "other rows",
+        "page",
+    )
     is_cut = np.zeros(len(index.starts), np.bool_)
     items = mini_block.decode_items(
-        layout, bytes_of(b"".join(chunks)), index, is_cut, decoder, num_items
+        layout, bytes_of(b"".join(chunks)), index, is_cut, decoder, num_items, num_rows
     )
-    num_rows = np.array([page.num_rows for page in pages], np.int64)
-    corrupt_unless(bool((num_items == num_rows).all()), "other rows", "page")
     if layout.dictionary is None:
         return items
     dictionaries = contents[2 * count :]

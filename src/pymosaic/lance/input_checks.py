@@ -1,4 +1,4 @@
-"""Nulls where a field says that there are none, which other readers of Lance files refuse."""
+"""What is checked of a table before it is written: valid Arrow, and no nulls where none may be."""
 
 from __future__ import annotations
 
@@ -9,9 +9,45 @@ import pyarrow as pa
 from pymosaic.errors import InvalidDataError
 from pymosaic.pages.nesting import is_list_like
 
-__all__ = ["check_declared_nulls"]
+__all__ = ["check_declared_nulls", "check_is_valid"]
 
 _Mask = npt.NDArray[np.bool_]
+# From this size on, looking for bytes that are not ASCII costs less than Arrow's check of UTF-8.
+_LONG_STRINGS_BYTES = 1 << 20
+
+
+def check_is_valid(table: pa.Table) -> None:
+    """Raise unless all of a table is valid Arrow.
+
+    Kernels trust offsets to rise and to stay inside their buffers, which only a full check tells.
+    """
+    try:
+        _without_ascii(table).validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise InvalidDataError(f"the data is not valid Arrow: {error}") from error
+
+
+def _without_ascii(table: pa.Table) -> pa.Table:
+    """The table with binaries for strings that are ASCII, and thus UTF-8, wherever they end."""
+    # Columns of a wide table are mostly short.
+    if table.get_total_buffer_size() < _LONG_STRINGS_BYTES * max(1, table.num_columns):
+        return table
+    columns = table.columns
+    for number, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            binary = pa.binary()
+        elif pa.types.is_large_string(field.type):
+            binary = pa.large_binary()
+        else:
+            continue
+        chunks = columns[number].chunks
+        buffers = [chunk.buffers()[2] for chunk in chunks]
+        contents = [np.frombuffer(buffer, np.int8) for buffer in buffers if buffer is not None]
+        if sum(map(len, contents)) >= _LONG_STRINGS_BYTES and all(
+            content.min(initial=0) >= 0 for content in contents
+        ):
+            columns[number] = pa.chunked_array([chunk.view(binary) for chunk in chunks], binary)
+    return pa.table(columns, table.column_names)
 
 
 def check_declared_nulls(table: pa.Table) -> None:
