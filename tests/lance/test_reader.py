@@ -203,6 +203,38 @@ def test_rows_of_more_strings_than_32_bit_offsets_address_are_refused() -> None:
     assert file.take([0] * 3 + [1]).equals(table.take([0] * 3 + [1]))
 
 
+LONG_ROWS: dict[str, tuple[pa.Array, dict[str, Any]]] = {
+    "list of numbers": (pa.array([list(range(1500)), [1]]), {}),
+    "list of strings": (pa.array([["x" * 12_000], ["y"]]), {}),
+    "struct": (pa.array([{"a": "x" * 12_000}, {"a": "y"}]), {}),
+    "fixed binary": (pa.array([b"x" * 4000, b"y" * 4000], pa.binary(4000)), {}),
+    "fixed-size list": (pa.array([[1.0] * 999, [2.0] * 999], pa.list_(pa.float64(), 999)), {}),
+    "nulls": (pa.nulls(2, pa.binary(4000)), {}),
+    "full-zip": (pa.array(["x" * 12_000, "y"]), {"encodings": {"c": "full-zip"}}),
+    "zstd": (pa.array(["x" * 12_000, "y"]), {"encodings": {"c": "zstd"}}),
+    "one string": (pa.array(["x" * 3000] * 5), {"version": "2.2"}),
+}
+
+
+@pytest.mark.parametrize("case", LONG_ROWS)
+@pytest.mark.parametrize("rows", [[0] * 2000, [1, *[0] * 2000]])
+def test_rows_that_repeat_are_charged_to_the_limit(case: str, rows: list[int]) -> None:
+    array, options = LONG_ROWS[case]
+    buffer = io.BytesIO()
+    write_table(pa.table({"c": array}), buffer, **options)
+    file = LanceFile(buffer.getvalue(), limits=pymosaic.Limits(max_table_bytes=4 << 20))
+    with pytest.raises(LimitExceededError, match="max_table_bytes"):
+        file.take(rows)
+    few = [*rows[-100:], 1]
+    assert file.take(few)["c"].to_pylist() == array.take(pa.array(few)).to_pylist()
+
+
+def test_rows_that_repeat_of_more_booleans_and_dictionaries_are_taken() -> None:
+    table = pa.table({"b": [True, False], "d": pa.array(["x", "y"]).dictionary_encode()})
+    rows = [1, 0, 0, 1, 0] * 100
+    assert LanceFile(written(table)).take(rows).equals(table.take(rows))
+
+
 def test_rows_that_lie_across_chunks_are_taken_whole() -> None:
     lists = [list(range(length)) for length in [3, 5000, 0, 2000, 1, 9000, 2]]
     table = pa.table({"l": lists * 3})

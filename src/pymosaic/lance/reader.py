@@ -15,9 +15,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pymosaic.arrow.row_sizes import row_sizes
 from pymosaic.arrow.rows import take_rows
 from pymosaic.closing import Closing
-from pymosaic.errors import ColumnNotFoundError, InvalidOptionError, located
+from pymosaic.errors import (
+    ColumnNotFoundError,
+    InvalidOptionError,
+    LimitExceededError,
+    located,
+)
 from pymosaic.io import SourceLike, open_source
 from pymosaic.lance.columns import LancePage
 from pymosaic.lance.opening import FieldColumns, FileParts, open_parts
@@ -212,13 +218,28 @@ class LanceFile(Closing):
         """
         wanted = self._resolve(columns)
         numbers = self._check_rows(rows)
-        order = np.argsort(numbers, kind="stable")
-        table = self._take_ascending(wanted, numbers[order])
-        if not wanted or bool((order == np.arange(len(order))).all()):
-            return table
-        back = np.empty(len(order), np.int64)
-        back[order] = np.arange(len(order))
-        return take_rows(table, pa.array(back))
+        if not len(numbers) or bool((np.diff(numbers) > 0).all()):
+            return self._take_ascending(wanted, numbers)
+        # A row is read once, however often it is wanted.
+        distinct, places = np.unique(numbers, return_inverse=True)
+        table = self._take_ascending(wanted, distinct)
+        if not wanted:
+            return self._table(wanted, [], len(numbers))
+        return self._repeat(table, places, len(distinct) < len(numbers))
+
+    def _repeat(self, table: pa.Table, places: Integers, is_more: bool) -> pa.Table:
+        """Rows of a table in another order, and perhaps more than once."""
+        with located(self._source.name):
+            if is_more:
+                memory = Memory.of_table(self._parts.limits)
+                for column in table.columns:
+                    sizes = np.concatenate([row_sizes(chunk) for chunk in column.chunks])
+                    _check_offsets(column.type, total := int(sizes[places].sum()), len(places))
+                    memory.charge(total)
+            try:
+                return take_rows(table, pa.array(places))
+            except pa.ArrowInvalid as error:  # 32-bit offsets overflow
+                raise LimitExceededError(f"{error}: take fewer rows", structure="rows") from error
 
     def _take_ascending(self, wanted: list[FieldColumns], rows: Integers) -> pa.Table:
         parts = self._parts
@@ -377,6 +398,18 @@ class LanceFile(Closing):
         if not wanted:
             return pa.Table.from_batches([_empty_batch(num_rows, schema)])
         return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _check_offsets(data_type: pa.DataType, num_bytes: int, num_rows: int) -> None:
+    """Raise early for strings; Arrow would say it only after gigabytes."""
+    if pa.types.is_string(data_type) or pa.types.is_binary(data_type):
+        num_bytes -= 4 * num_rows
+        if num_bytes > np.iinfo(np.int32).max:
+            raise LimitExceededError(
+                f"the rows have {num_bytes} bytes, more than 32-bit offsets can address: "
+                "take fewer",
+                structure="rows",
+            )
 
 
 def _empty_batch(num_rows: int, schema: pa.Schema) -> pa.RecordBatch:
