@@ -299,6 +299,18 @@ class Dataset(ArrowDataset):
             f"{len(self._schema)} columns{partitions}>"
         )
 
+    def _repr_html_(self) -> str:
+        from pymosaic.notebook import facts_html, schema_summary
+
+        return facts_html(
+            f"Dataset of Mosaic files {self.base}",
+            [
+                ("files", f"{len(self.files):,}"),
+                *schema_summary(self.schema.names, self.schema.types),
+                ("partitions", ", ".join(self.partition_columns) or "none"),
+            ],
+        )
+
     @checked_keywords()
     def get_fragments(self, filter: Filters | None = None) -> Iterator[Fragment]:
         """The files, each as a dataset of its own.

@@ -422,6 +422,20 @@ class Scan:
         lines.append(f"  {pieces}, {plan.num_rows:,} rows before filtering")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from pymosaic.notebook import facts_html, schema_summary
+
+        row_filter = self._task.row_filter
+        return facts_html(
+            f"Scan of {self._base}",
+            [
+                *schema_summary(self.schema.names, self.schema.types),
+                ("of", f"{self._num_columns:,} columns"),
+                ("filter", "none" if row_filter is None else str(row_filter)[:1000]),
+                ("limit", "none" if self._limit is None else f"{self._limit:,} rows"),
+            ],
+        )
+
     def __repr__(self) -> str:
         module = type(self).__module__.rsplit(".", 1)[0].removesuffix(".datasets")
         return (

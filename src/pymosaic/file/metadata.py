@@ -274,6 +274,20 @@ class FileMetadata:
             f"{self.compression}, {self.file_size} bytes>"
         )
 
+    def _repr_html_(self) -> str:
+        from pymosaic.notebook import facts_html
+
+        return facts_html(
+            f"Metadata of {self._file.name or 'a file in memory'}",
+            [
+                ("rows", f"{self.num_rows:,}"),
+                ("columns", f"{self.num_columns:,}"),
+                ("row groups", f"{self.num_row_groups:,} of {self.num_buckets:,} buckets"),
+                ("size", f"{self.file_size:,} bytes, {self.compression}"),
+                *((f"user metadata, {key}", value[:200]) for key, value in self.user.items()),
+            ],
+        )
+
     @property
     def num_rows(self) -> int:
         """Number of rows in all row groups."""

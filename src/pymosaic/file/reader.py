@@ -32,6 +32,7 @@ from pymosaic.io.missing import told_if_missing
 from pymosaic.kernels.arrow_export import MemoryBudget
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
+from pymosaic.sizes import format_size
 
 if TYPE_CHECKING:
     from pymosaic.file.file_filter import FileFilter
@@ -136,6 +137,20 @@ class MosaicFile(Closing):
             f"{self.num_rows} rows, "
             f"{self.num_columns} columns, {self.num_row_groups} row groups, "
             f"{self.num_buckets} buckets>"
+        )
+
+    def _repr_html_(self) -> str:
+        from pymosaic.notebook import facts_html, schema_summary
+
+        metadata = self.metadata
+        return facts_html(
+            f"Mosaic file {self._opened.name or 'in memory'}",
+            [
+                ("rows", f"{self.num_rows:,}"),
+                *schema_summary(self.schema.names, self.schema.types),
+                ("row groups", f"{self.num_row_groups:,} of {self.num_buckets:,} buckets"),
+                ("size", f"{format_size(metadata.file_size)}, {metadata.compression}"),
+            ],
         )
 
     @property

@@ -91,6 +91,15 @@ class Profile:
         headers = [_HEADERS.get(str(name), str(name)) for name in table.column_names]
         return headers, rows, [kind != pa.string() for kind in table.schema.types], left_out
 
+    def _repr_html_(self) -> str:
+        from pymosaic.notebook import table_html
+
+        headers, rows, numbers, left_out = self.shown()
+        if left_out:
+            more = [f"… {left_out:,} more columns", *[""] * (len(headers) - 1)]
+            rows.insert(_SHOWN_COLUMNS // 2, more)
+        return table_html(self.title, headers, rows, numbers)
+
     def __repr__(self) -> str:
         headers, rows, numbers, left_out = self.shown()
         widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]

@@ -1,0 +1,79 @@
+"""What notebooks show of files, datasets and others: a small table of facts.
+
+Colours are those of the page around it, so that it fits light and dark themes. Names come from
+files, so that everything is escaped.
+"""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from pymosaic.errors import printable
+
+__all__ = ["facts_html", "schema_summary", "table_html"]
+
+_SHOWN_NAMES = 8
+_MAX_NAME = 60
+_CELL = 'style="text-align:{};padding:1px 8px;border:0;background:none"'
+
+
+def facts_html(title: str, facts: Iterable[tuple[str, str]]) -> str:
+    """A title, and a line for each fact.
+
+    Examples
+    --------
+    >>> "&lt;b&gt;" in facts_html("a file", [("path", "<b>")])
+    True
+    """
+    rows = [[what, told] for what, told in facts]
+    return table_html(title, None, rows, [False, False])
+
+
+def table_html(
+    title: str,
+    headers: Sequence[str] | None,
+    rows: Iterable[Sequence[str]],
+    numbers: Sequence[bool],
+) -> str:
+    """A title and a table; ``numbers`` tells which columns are on the right."""
+    cells = [_CELL.format("right" if number else "left") for number in numbers]
+    lines = [
+        "<tr>" + "".join(f"<td {c}>{_text(x)}</td>" for c, x in zip(cells, row, strict=True))
+        for row in rows
+    ]
+    if headers is not None:
+        named = zip(cells, headers, strict=True)
+        lines.insert(0, "<tr>" + "".join(f"<th {c}>{_text(x)}</th>" for c, x in named))
+    return (
+        f'<div style="overflow-x:auto;color:inherit"><b>{_text(title)}</b>'
+        f'<table style="border-collapse:collapse;margin:2px 0">{"".join(lines)}</table></div>'
+    )
+
+
+def schema_summary(names: Sequence[str], types: Iterable[object]) -> list[tuple[str, str]]:
+    """The first names of columns, and how many have which type; short for any number.
+
+    Examples
+    --------
+    >>> schema_summary(["a", "b"], ["int64", "int64"])
+    [('columns', '2: a, b'), ('types', '2 int64')]
+    """
+    shown = [_cut(name) for name in names[:_SHOWN_NAMES]]
+    more = f", … {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
+    kinds = Counter(map(str, types)).most_common()
+    told = [f"{count:,} {_cut(kind)}" for kind, count in kinds[:_SHOWN_NAMES]]
+    others = f", … {len(kinds) - len(told):,} more" if len(kinds) > len(told) else ""
+    return [
+        ("columns", f"{len(names):,}: {', '.join(shown)}{more}"),
+        ("types", f"{', '.join(told)}{others}"),
+    ]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MAX_NAME else f"{text[:_MAX_NAME]}…"
+
+
+def _text(text: str) -> str:
+    return html.escape(printable(text))

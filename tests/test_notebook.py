@@ -1,0 +1,80 @@
+"""What notebooks show: small, escaped, in the colours of the page."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import pymosaic
+
+HOSTILE = "<script>alert(1)</script>\x1b\u202e\"'&"
+
+
+class Parser(HTMLParser):
+    """Collects the tags and texts of a fragment."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def shown(value: object) -> str:
+    """The texts of what a notebook shows, which must be harmless and small."""
+    text = value._repr_html_()  # type: ignore[attr-defined]
+    assert len(text) < 12_000
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    # No colours of our own, which might not fit the theme.
+    assert "#" not in text.replace("&#x27;", "")
+    parser = Parser()
+    parser.feed(text)
+    assert parser.tags <= {"div", "b", "table", "tr", "td", "th"}
+    return " | ".join(parser.texts)
+
+
+@pytest.fixture
+def path(tmp_path):
+    table = pa.table({HOSTILE: [1, 2], "x" * 5000: ["a", HOSTILE], "n": [0.5, None]})
+    pymosaic.write_table(table, tmp_path / "x.mosaic", metadata={HOSTILE: HOSTILE * 99})
+    return tmp_path / "x.mosaic"
+
+
+def test_everything_is_escaped(path):
+    with pymosaic.MosaicFile(path) as file:
+        assert "<script>alert(1)</script>" in shown(file)
+        assert "1 double" in shown(file)
+        assert "user metadata, <script>" in shown(file.metadata)
+        assert "<script>" in shown(file.describe())
+    dataset = pymosaic.dataset(path)
+    assert "files | 1" in shown(dataset)
+    scan = shown(dataset.scan(["n"], filters="n > 0.25", limit=7))
+    assert "filter | n > 0.25" in scan
+    assert "limit | 7 rows" in scan
+
+
+def test_ten_thousand_columns_stay_small(tmp_path):
+    names = [f"{'long_name_' * 20}{number}" for number in range(10_000)]
+    table = pa.table([np.arange(3.0)] * len(names), names)
+    pymosaic.write_table(table, tmp_path / "x.mosaic")
+    dataset = pymosaic.dataset(tmp_path / "x.mosaic")
+    with pymosaic.MosaicFile(tmp_path / "x.mosaic") as file:
+        values = (file, file.metadata, dataset, dataset.scan(), file.describe())
+        for value in values:
+            assert "10,000" in shown(value)
+
+
+def test_many_types_stay_small():
+    fields = [(f"c{number}", pa.decimal128(38, number)) for number in range(38)]
+    sink = pa.BufferOutputStream()
+    pymosaic.write_table(pa.schema(fields).empty_table(), sink)
+    assert "… 30 more" in shown(pymosaic.MosaicFile(sink.getvalue()))
