@@ -34,6 +34,7 @@ def file_rows(directory: Path, counts: Sequence[int]) -> Rows:
             for name in FORMATS
         }
         ours, theirs = found["mosaic"]["seconds"], found["parquet"]["seconds"]
+        print(f"{count:,} files: {ours:.1f} s, Parquet {theirs:.1f} s", file=sys.stderr, flush=True)
         growth = verdict = ""
         if before is not None:
             share = (ours / before[1]) / (count / before[0])

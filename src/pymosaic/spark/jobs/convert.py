@@ -106,13 +106,14 @@ def convert(
     keys = resolve_columns(frame, "cluster_by", names_of("cluster_by", cluster_by))
     directories = resolve_columns(frame, "partition_by", names_of("partition_by", partition_by))
     frame = _arranged(frame, keys, directories, partitions)
+    schema = frame.schema  # parsed each time, which takes long for 10,000 columns
     watch = Watch(spark, progress)
     if target_format == "mosaic":
         if keys:
             options.setdefault("statistics", [key for key in keys if key not in directories])
         writer = open_writer(
             target,
-            frame.schema,
+            schema,
             mode=mode,
             partition_by=directories or None,
             options=options,
@@ -127,7 +128,7 @@ def convert(
     return ConvertReport(
         job="convert",
         rows=written.rows,
-        columns=len(frame.columns),
+        columns=len(schema),
         files=written.files,
         bytes_in=written.bytes_in,
         bytes_out=written.bytes_out,

@@ -199,6 +199,8 @@ def resolve_columns(
     InvalidOptionError
         If it has no column, or several columns, of one of the names.
     """
+    if not names:
+        return ()
     columns = frame.columns
     sensitive = is_case_sensitive(frame.sparkSession)
     found: list[str] = []
