@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from numbers import Real
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from pymosaic.errors import InvalidDataError, InvalidOptionError, LimitExceededError
+from pymosaic.file.open_file import OpenFile
 from pymosaic.file.plan import BucketPlan
 from pymosaic.file.projection import Positions
 from pymosaic.file.row_group_reader import RowGroupReader, Selection
@@ -23,7 +24,10 @@ from pymosaic.kernels.arrow_export import BatchExport
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.matrix import fill, first_unfit
 
-__all__ = ["Matrix", "MatrixType", "Nulls", "Rows", "check_numbers"]
+if TYPE_CHECKING:
+    from pymosaic.file.file_filter import FileFilter
+
+__all__ = ["Matrix", "MatrixType", "Nulls", "Rows", "check_numbers", "read_matrix"]
 
 Nulls: TypeAlias = "Literal['nan', 'mask', 'error'] | float"
 Rows: TypeAlias = "npt.NDArray[np.int64] | None"
@@ -249,6 +253,40 @@ class Matrix:
         if self.mask is None:
             return self.values, self.names
         return np.ma.MaskedArray(self.values, self.mask.view(np.bool_)), self.names
+
+
+def read_matrix(
+    file: OpenFile,
+    positions: Positions,
+    row_filter: FileFilter | None,
+    kind: MatrixType,
+    out: npt.NDArray[Any] | None,
+    use_threads: bool,
+) -> tuple[npt.NDArray[Any], list[str]]:
+    """Columns of a file as a matrix, and their names."""
+    check_numbers(file.catalog, positions, kind.dtype)
+    # Readers are made anew below: these keep what they have read.
+    parts: list[tuple[int, Rows, int]] = []
+    for row_group in range(file.index.num_row_groups):
+        reader = RowGroupReader(file, row_group, use_threads)
+        rows: Rows = None
+        if row_filter is not None:
+            if row_filter.excludes(reader, row_group):
+                continue
+            rows = row_filter.rows(reader)
+        parts.append((row_group, rows, reader.num_rows if rows is None else len(rows)))
+    total = sum(count for _, _, count in parts)
+    names = file.catalog.names()
+    chosen = [names[position] for position in positions]
+    matrix = Matrix(kind, chosen, total, out, file.limits.max_table_bytes)
+    places = np.arange(len(chosen), dtype=np.int64)
+    first = 0
+    for row_group, rows, count in parts:
+        if count:
+            reader = RowGroupReader(file, row_group, use_threads)
+            matrix.fill(reader, positions, places, first, rows)
+            first += count
+    return matrix.result()
 
 
 def _check_out(out: npt.NDArray[Any], kind: MatrixType, shape: tuple[int, int]) -> None:

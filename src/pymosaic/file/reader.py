@@ -449,36 +449,13 @@ class MosaicFile(Closing):
         array([[1. , 0.5],
                [2. , nan]], dtype=float32)
         """
-        from pymosaic.file.matrix import Matrix, MatrixType, Rows, check_numbers
+        from pymosaic.file.matrix import MatrixType, read_matrix
 
         kind = MatrixType.of(dtype, nulls, order)
-        file = self._opened
         positions = self._select(columns, exclude).positions
         row_filter = None if filters is None else self._row_filter(filters)
-        with located(file.name):
-            check_numbers(file.catalog, positions, kind.dtype)
-            # Readers are made anew below: these keep what they have read.
-            parts: list[tuple[int, Rows, int]] = []
-            for row_group in range(self.num_row_groups):
-                reader = RowGroupReader(file, row_group, use_threads)
-                rows: Rows = None
-                if row_filter is not None:
-                    if row_filter.excludes(reader, row_group):
-                        continue
-                    rows = row_filter.rows(reader)
-                parts.append((row_group, rows, reader.num_rows if rows is None else len(rows)))
-            total = sum(count for _, _, count in parts)
-            names = file.catalog.names()
-            chosen = [names[position] for position in positions]
-            matrix = Matrix(kind, chosen, total, out, file.limits.max_table_bytes)
-            places = np.arange(len(chosen), dtype=np.int64)
-            first = 0
-            for row_group, rows, count in parts:
-                if count:
-                    reader = RowGroupReader(file, row_group, use_threads)
-                    matrix.fill(reader, positions, places, first, rows)
-                    first += count
-        return matrix.result()
+        with located(self._opened.name):
+            return read_matrix(self._opened, positions, row_filter, kind, out, use_threads)
 
     @checked_keywords()
     def describe(
