@@ -7,7 +7,7 @@ CorruptFileError        ValueError          the file breaks the format
 UnsupportedFeatureError NotImplementedError the file or the data needs what is not supported
 LimitExceededError      ValueError          the file (or data) exceeds ``Limits``
 ColumnNotFoundError     KeyError            the caller named a column that does not exist
-RowNotFoundError        IndexError          the caller named a row that does not exist
+RowNotFoundError        IndexError          the caller named a row (group) that does not exist
 InvalidDataError        ValueError          the caller's data does not fit the schema
 InvalidOptionError      ValueError          the caller gave an option an invalid value
 UnknownOptionError      TypeError           the caller gave an option that does not exist
@@ -134,7 +134,7 @@ class ColumnNotFoundError(MosaicError, KeyError):
 
 
 class RowNotFoundError(MosaicError, IndexError):
-    """A requested row number is not one of a row."""
+    """There is no row or row group of a requested number."""
 
 
 class InvalidDataError(MosaicError, ValueError):

@@ -289,7 +289,7 @@ class TestAsAnObject:
 
     @pytest.mark.parametrize("index", [1, -1, 1 << 70])
     def test_row_groups_that_are_not_there(self, index: int) -> None:
-        with pytest.raises(IndexError, match=f"row group {index}"):
+        with pytest.raises(pymosaic.RowNotFoundError, match=f"row group {index}"):
             pymosaic.read_metadata(of_table(self.TABLE)).row_group(index)
 
     @pytest.mark.parametrize("index", [2, -1, 1 << 70])

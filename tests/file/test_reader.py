@@ -201,7 +201,7 @@ class TestRowGroups:
             lambda: file.statistics(row_group),
             lambda: file.metadata.row_group(row_group),
         ):
-            with pytest.raises(IndexError, match=rf"row group {row_group} .* 3"):
+            with pytest.raises(pymosaic.RowNotFoundError, match=rf"row group {row_group} .* 3"):
                 ask()
 
     @pytest.mark.parametrize("row_group", [0.5, 1.0, "0", None])

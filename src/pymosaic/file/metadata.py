@@ -16,7 +16,7 @@ from pymosaic.file.plan import BucketPlan
 from pymosaic.file.projection import Positions
 from pymosaic.file.row_group_reader import BucketLoader, RowGroupReader, Selection
 from pymosaic.format.bucket import BucketPlace, Layout, buckets_of
-from pymosaic.format.row_group_index import bucket_place
+from pymosaic.format.row_group_index import bucket_place, rows_of
 from pymosaic.format.types import Encoding, TypeId
 from pymosaic.suggestions import did_you_mean
 
@@ -435,7 +435,7 @@ class FileMetadata:
     def row_group(self, row_group: int) -> RowGroupMetadata:
         """A row group by number."""
         return RowGroupMetadata(
-            self._file.index.row_count(row_group), self.num_buckets, self._file, row_group
+            rows_of(self._file.index, row_group), self.num_buckets, self._file, row_group
         )
 
     def row_groups(self) -> Iterator[RowGroupMetadata]:

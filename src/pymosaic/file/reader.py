@@ -27,6 +27,7 @@ from pymosaic.file.open_file import OpenFile, open_file
 from pymosaic.file.original_schema import OriginalSchema
 from pymosaic.file.projection import Columns, Positions, named, resolve_columns
 from pymosaic.file.row_group_reader import RowGroupReader, Selection
+from pymosaic.format.row_group_index import rows_of
 from pymosaic.io import SourceLike, open_source
 from pymosaic.io.missing import told_if_missing
 from pymosaic.kernels.arrow_export import MemoryBudget
@@ -216,7 +217,7 @@ class MosaicFile(Closing):
         52
         """
         with located(self._opened.name):
-            num_rows = self._opened.index.row_count(row_group)
+            num_rows = rows_of(self._opened.index, row_group)
             entries = self._opened.index.statistics(row_group)
             schema = self._import_schema(np.array([entry[0] for entry in entries], np.int64))
             return {
@@ -530,7 +531,7 @@ class MosaicFile(Closing):
             )
         wanted = range(self.num_row_groups) if row_groups is None else list(row_groups)
         for row_group in wanted:
-            self._opened.index.row_count(row_group)
+            rows_of(self._opened.index, row_group)
         row_filter = None if filters is None else self._row_filter(filters)
         original = self._original if restored else None
         return self._generate(selection, row_filter, wanted, use_threads, budget, original)

@@ -23,16 +23,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from pymosaic.errors import RowNotFoundError
 from pymosaic.format.bucket import BucketPlace
 from pymosaic.format.varint import encode_varint
 
-__all__ = ["bucket_place", "emit_row_group"]
+__all__ = ["bucket_place", "emit_row_group", "rows_of"]
 
 
 class _Index(Protocol):
     """What :mod:`pymosaic.kernels.row_group_index` parses."""
 
     def entry(self, row_group: int, bucket: int, /) -> tuple[int, int, int] | None: ...
+    def row_count(self, row_group: int, /) -> int: ...
+
+
+def rows_of(index: _Index, row_group: int) -> int:
+    """The number of rows of a row group that a caller named."""
+    try:
+        return index.row_count(row_group)
+    except IndexError as error:
+        raise RowNotFoundError(str(error)) from None
 
 
 def bucket_place(index: _Index, row_group: int, bucket: int) -> BucketPlace:
