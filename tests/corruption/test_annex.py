@@ -185,36 +185,9 @@ def test_an_annex_that_is_damaged_at_both_ends_is_noticed() -> None:
         for place in damaged:
             changed[place + (stop if place < 0 else start)] ^= 0x15
         changed[8] ^= 1
-        with pytest.raises(pymosaic.CorruptFileError, match="says that the file has an annex"):
-            pymosaic.read_table(bytes(changed))
-        # Without the mark of the footer, too.
-        changed[-6:-4] = bytes(2)
         with pytest.raises(pymosaic.CorruptFileError, match="look like an annex"):
             pymosaic.read_table(bytes(changed))
         assert any("annex" in str(finding) for finding in pymosaic.verify(bytes(changed)))
-
-
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("filler", [b"\x00", b"\xff", b"x"])
-def test_an_annex_that_is_overwritten_as_a_whole_is_missed(name: str, filler: bytes) -> None:
-    data = written(TABLE, **FILES[name])
-    stop = int.from_bytes(data[-24:-16], "big")
-    start = stop - pymosaic.read_metadata(data).annex_size
-    damaged = data[:start] + filler * (stop - start) + data[stop:]
-    with pytest.raises(pymosaic.CorruptFileError, match="says that the file has an annex"):
-        pymosaic.read_table(damaged)
-    assert any(finding.severity == "error" for finding in pymosaic.verify(damaged))
-    # A bucket that is damaged with it, which has no checksum of its own without compression.
-    both = bytes([data[0] ^ 1]) + damaged[1:]
-    with pytest.raises(pymosaic.CorruptFileError):
-        pymosaic.read_table(both)
-
-
-def test_the_mark_of_the_footer_is_for_files_with_an_annex() -> None:
-    data = written(TABLE)
-    assert data[-6:-4] == b"AX"
-    assert written(TABLE, checksum=False)[-6:-4] == bytes(2)
-    assert without_annex(data)[-6:-4] == bytes(2)
 
 
 def test_bytes_of_others_before_the_schema_block_are_skipped() -> None:

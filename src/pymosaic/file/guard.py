@@ -240,14 +240,10 @@ def check_absent(
     ``doubt`` is the error of what may be a damaged trailer.
     """
     schema_offset = tail.footer.schema_offset
-    if data_stop >= schema_offset and not tail.footer.has_annex:
+    if data_stop >= schema_offset:
         return
     if doubt is not None:
         raise doubt
-    if tail.footer.has_annex:
-        raise CorruptFileError(
-            "the footer says that the file has an annex, but there is none", structure=_STRUCTURE
-        )
     # No known writer leaves bytes here. What is left of an annex may have been moved, or may have
     # both ends damaged.
     for start, stop in (

@@ -154,14 +154,7 @@ def write_tail(
         annex_size = annex.size_of([*sizes, annex.INTEGRITY_SIZE])
     schema_offset = sink.position + annex_size
     index_offset = schema_offset + len(block)
-    footer = Footer(
-        index_offset,
-        schema_offset,
-        num_buckets,
-        num_row_groups,
-        compression,
-        has_annex=guarded is not None,
-    ).emit()
+    footer = Footer(index_offset, schema_offset, num_buckets, num_row_groups, compression).emit()
     if guarded is not None:
         # Last, so that it is near the end of the file.
         integrity = Integrity(guarded.checksum, crc32(block), crc32(index), crc32(footer))

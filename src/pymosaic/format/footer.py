@@ -9,12 +9,9 @@ offset size field
 20     4    number of row groups
 24     1    compression: :mod:`pymosaic.format.compression`
 25     1    version: 1
-26     2    reserved: 0, or ``41 58`` ("AX") in a file with an annex
+26     2    reserved: written as 0, ignored when read
 28     4    magic: ``MOSA``
 ====== ==== ==================================================
-
-Readers of version 1 ignore the reserved bytes. A file with the mark whose annex is not there has
-lost it.
 """
 
 from __future__ import annotations
@@ -25,13 +22,12 @@ from dataclasses import dataclass
 from pymosaic.errors import CorruptFileError, UnsupportedFeatureError
 from pymosaic.format.compression import BY_CODE, Compression
 
-__all__ = ["ANNEX_MARK", "FOOTER_SIZE", "MAGIC", "VERSION", "Footer"]
+__all__ = ["FOOTER_SIZE", "MAGIC", "VERSION", "Footer"]
 
 _LAYOUT = struct.Struct(">QQIIBBH4s")
 FOOTER_SIZE = _LAYOUT.size
 MAGIC = b"MOSA"
 VERSION = 1
-ANNEX_MARK = int.from_bytes(b"AX", "big")
 # The schema block starts with its own length.
 _SCHEMA_PREFIX = 4
 
@@ -62,7 +58,6 @@ class Footer:
     num_buckets: int
     num_row_groups: int
     compression: Compression
-    has_annex: bool = False
 
     @classmethod
     def parse(cls, data: bytes | memoryview, file_size: int) -> Footer:
@@ -114,7 +109,6 @@ class Footer:
             num_buckets,
             num_row_groups,
             compression,
-            fields[6] == ANNEX_MARK,
         )
 
     @property
@@ -135,6 +129,6 @@ class Footer:
             self.num_row_groups,
             self.compression.code,
             VERSION,
-            ANNEX_MARK if self.has_annex else 0,
+            0,
             MAGIC,
         )

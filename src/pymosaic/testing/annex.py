@@ -128,6 +128,5 @@ def without_annex(data: bytes) -> bytes:
     if not trailer.endswith(_MAGIC):
         return data
     length = int.from_bytes(trailer[:4], "big")
-    footer = bytearray(_moved_footer(data, -length))
-    footer[26:28] = bytes(2)
+    footer = _moved_footer(data, -length)
     return data[: schema_offset - length] + data[schema_offset:-32] + footer

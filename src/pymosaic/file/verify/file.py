@@ -37,7 +37,7 @@ from pymosaic.file.verify.bucket import REFUSALS, BucketCheck, BucketReport, Not
 from pymosaic.file.verify.index import Statistic, WalkedRowGroup, walk_index
 from pymosaic.format import schema_block
 from pymosaic.format.bucket import BucketPlace, buckets_of
-from pymosaic.format.footer import ANNEX_MARK, FOOTER_SIZE, MAGIC, Footer
+from pymosaic.format.footer import FOOTER_SIZE, MAGIC, Footer
 from pymosaic.io import Source, SourceLike, open_source
 from pymosaic.kernels import row_group_index
 from pymosaic.kernels.catalog import Catalog
@@ -202,7 +202,7 @@ class _Verification:
         if footer is None:
             return None
         (reserved,) = _RESERVED.unpack(data)
-        if reserved not in (0, ANNEX_MARK):
+        if reserved:
             message = f"the reserved bytes are {reserved:#06x}, not 0"
             self._add(Finding("warning", "footer", message, start + 26))
         return footer
