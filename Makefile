@@ -29,7 +29,7 @@ help: ## List the targets
 setup: $(installed) ## Create .venv, build the kernels and install the package editable
 
 .PHONY: demo
-demo: $(installed) ## A wide table through Spark, Polars and DuckDB, compared with Parquet; two minutes
+demo: $(installed) ## A wide table through Spark, Polars and DuckDB, compared with Parquet; one minute
 	@scripts/ensure-system java
 	$(bin)/python examples/demo.py
 
