@@ -338,3 +338,28 @@ def test_rows_of_a_constant_page_are_counted_also_when_some_are_taken() -> None:
     refused_by_all(
         forge_file(fields, 3, layout, levels), pymosaic.CorruptFileError, "2 rows, not 3"
     )
+
+
+@pytest.mark.parametrize("num_buffers", [0, 1])
+def test_pages_of_chunks_without_their_buffers(num_buffers: int) -> None:
+    sink = io.BytesIO()
+    write_table(pa.table({"c": pa.array(range(100), pa.int64())}), sink)
+    [page] = LanceFile(sink.getvalue()).pages("c")
+    assert isinstance(page.layout, MiniBlockLayout)
+    data = forge_file("int64", 100, page.layout, [bytes(8)] * num_buffers)
+    for read in (LanceFile.read, lambda file: file.take([0, 50])):
+        with pytest.raises(pymosaic.CorruptFileError, match="is needed, but the page has"):
+            read(LanceFile(data))
+
+
+def test_full_zip_pages_without_their_buffer() -> None:
+    layout = FullZipLayout(
+        bits_per_value=64,
+        num_items=4,
+        num_visible_items=4,
+        value_compression=Flat(bits_per_value=64),
+        layers=(Layer.ALL_VALID_ITEM,),
+    )
+    for read in (LanceFile.read, lambda file: file.take([0, 2])):
+        with pytest.raises(pymosaic.CorruptFileError, match="is needed, but the page has 0"):
+            read(LanceFile(forge_file("int64", 4, layout)))

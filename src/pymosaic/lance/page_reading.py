@@ -16,6 +16,7 @@ from pymosaic.limits import Limits
 from pymosaic.pages import read_page, read_pages, take_from_pages
 from pymosaic.pages.blocks import Integers, Memory
 from pymosaic.pages.layouts import mini_block
+from pymosaic.pages.layouts.chunk_index import CHUNKS_BUFFER
 from pymosaic.pages.layouts.page import FILE, Range, Steps
 from pymosaic.pages.messages import MiniBlockLayout
 from pymosaic.pages.nesting import FieldNode, LeafPath, merge
@@ -90,7 +91,12 @@ def read_all(
         num_bytes = page.num_bytes
         is_nested = len(path.types) > 1
         largest = _NESTED_PAGE_BYTES if is_nested else _SMALL_PAGE_BYTES
-        if not page.kind or num_bytes > largest or pa.types.is_dictionary(path.types[-1]):
+        if (
+            not page.kind
+            or num_bytes > largest
+            or pa.types.is_dictionary(path.types[-1])
+            or not _has_chunks(page)
+        ):
             groups.append([number])
             continue
         key = page.kind, _type_key(path)
@@ -226,7 +232,14 @@ def _is_alike(first: LancePage, other: LancePage) -> bool:
         isinstance(first.layout, MiniBlockLayout)
         and isinstance(other.layout, MiniBlockLayout)
         and mini_block.are_alike(first.layout, other.layout)
+        and _has_chunks(first)
+        and _has_chunks(other)
     )
+
+
+def _has_chunks(page: LancePage) -> bool:
+    """Whether a page of chunks has the buffers that it needs; a page without is read alone."""
+    return len(page.buffer_sizes) > CHUNKS_BUFFER
 
 
 class _Fetch:

@@ -151,7 +151,7 @@ def parse_chunk_index(
     ends = np.cumsum(num_chunks)
     firsts, lasts = ends - num_chunks, ends - 1
     sizes = ((numbers >> 4) + 1) * 8
-    room = np.array([page.buffer_sizes[CHUNKS_BUFFER] for page in pages])
+    room = np.array([page.size(CHUNKS_BUFFER) for page in pages])
     corrupt_unless(
         bool((np.add.reduceat(sizes, firsts) <= room).all()),
         "chunks do not fit the buffer",
@@ -180,7 +180,7 @@ def parse_chunk_index(
 def _single_chunk(layout: MiniBlockLayout, page: PageInput, word: memoryview) -> ChunkIndex:
     """The index of a page with one chunk, like most pages of wide tables."""
     size = ((int.from_bytes(word, "little") >> 4) + 1) * 8
-    corrupt_unless(size <= page.buffer_sizes[CHUNKS_BUFFER], "chunks do not fit", "chunk words")
+    corrupt_unless(size <= page.size(CHUNKS_BUFFER), "chunks do not fit", "chunk words")
     corrupt_unless(
         layout.num_items <= _MAX_CHUNK_VALUES,
         "the last chunk has no plausible number of values",

@@ -105,8 +105,8 @@ def _value_width(layout: FullZipLayout) -> int:
 def _fixed_ranges(layout: FullZipLayout, page: PageInput, rows: Integers) -> list[Range]:
     width = control_width(layout.bits_rep + layout.bits_def) + _value_width(layout)
     corrupt_unless(
-        page.num_rows * width == page.buffer_sizes[_ITEMS],
-        f"{page.num_rows} rows of {width} bytes in {page.buffer_sizes[_ITEMS]}",
+        page.num_rows * width == page.size(_ITEMS),
+        f"{page.num_rows} rows of {width} bytes in {page.size(_ITEMS)}",
         "full-zip page",
     )
     return [(_ITEMS, row * width, width) for row in rows.tolist()]
@@ -126,7 +126,7 @@ def _indexed_ranges(page: PageInput, rows: Integers) -> Steps[list[Range]]:
         start = int.from_bytes(content[:width], "little")
         end = int.from_bytes(content[width:], "little")
         corrupt_unless(
-            start <= end <= page.buffer_sizes[_ITEMS],
+            start <= end <= page.size(_ITEMS),
             f"a row from {start} to {end}",
             "repetition index",
         )

@@ -34,14 +34,18 @@ class PageInput:
     num_rows: int
     rows: Integers | None = None
 
-    def whole(self, buffer: int) -> Range:
-        """The range of a whole buffer."""
+    def size(self, buffer: int) -> int:
+        """The size of a buffer, which the page may lack."""
         if buffer >= len(self.buffer_sizes):
             raise CorruptFileError(
                 f"buffer {buffer} is needed, but the page has {len(self.buffer_sizes)}",
                 structure="page",
             )
-        return buffer, 0, self.buffer_sizes[buffer]
+        return self.buffer_sizes[buffer]
+
+    def whole(self, buffer: int) -> Range:
+        """The range of a whole buffer."""
+        return buffer, 0, self.size(buffer)
 
 
 @dataclass(frozen=True, slots=True)
