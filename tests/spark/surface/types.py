@@ -82,7 +82,7 @@ ROWS = [
     value("array of structs", "array(named_struct('a', 1))", refused="inline("),
     value("variant", "parse_json('1')", refused="to_json("),
     value("interval of days", "INTERVAL '1' DAY", refused="interval"),
-    value("calendar interval", "make_interval(1)", error="INTERVAL"),
+    value("calendar interval", "make_interval(1)", error="cast it to a number"),
     value("void", "NULL", refused="CAST(x AS STRING)"),
     value("collated string", "'Abc' COLLATE UTF8_LCASE"),
     Spelling(
