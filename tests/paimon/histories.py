@@ -20,6 +20,7 @@ from pypaimon.schema.schema_change import SchemaChange
 
 from pymosaic.paimon import (
     add_columns,
+    compact,
     dataset,
     drop_columns,
     rename_columns,
@@ -83,6 +84,8 @@ class History:
             self.widen,
             self.change_format,
         ]
+        if not self.keyed:
+            steps += [self.compact]
         if self.evolves:
             steps += [self.add_computed, self.add_computed, self.update, self.update, self.delete]
         self.random.choice(steps)()
@@ -219,6 +222,13 @@ class History:
             chosen = self.random.sample(ids, self.random.randint(1, max(1, len(ids) // 2)))
             self.log.append(f"pypaimon: delete {len(chosen)}")
             delete(self.table, chosen)
+
+    def compact(self) -> None:
+        """Join files; PyPaimon has no such thing."""
+        before = dataset(self.table).to_table()
+        self.log.append("pymosaic: compact")
+        compact(self.table)
+        assert ordered(dataset(self.table).to_table()) == ordered(before)
 
     def check(self, **travel: Any) -> None:
         """Both read the same rows."""
