@@ -1,4 +1,4 @@
-"""How many bytes each row of an array takes."""
+"""How many bytes Arrow data and each of its rows take."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ import pyarrow as pa
 
 from pymosaic.arrow.types import fixed_bits
 
-__all__ = ["row_sizes"]
+__all__ = ["num_bytes", "row_sizes"]
+
+
+def num_bytes(data: pa.Array | pa.RecordBatch) -> int:
+    """Bytes of data; of slices only their own, where Arrow can tell."""
+    try:
+        return int(data.nbytes)
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        # Types whose slices Arrow cannot measure; pyarrow 19 calls that a type error.
+        return int(data.get_total_buffer_size())
 
 
 def row_sizes(array: pa.Array) -> npt.NDArray[np.int64]:

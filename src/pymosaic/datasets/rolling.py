@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pymosaic.arrow.row_sizes import num_bytes
 from pymosaic.datasets.commit import StagedFile, WriteJob
 from pymosaic.datasets.options import MAX_OPEN_FILES, TARGET_FILE_BYTES, DatasetOptions
 from pymosaic.datasets.splitting import (
@@ -152,7 +153,7 @@ class PartitionedWriter:
         if self._waiting and batch.schema != self._waiting[0].schema:
             self._split_waiting()
         self._waiting.append(batch)
-        self._waiting_bytes += _size(batch)
+        self._waiting_bytes += num_bytes(batch)
         if self._waiting_bytes >= self._most_waiting:
             self._split_waiting()
 
@@ -279,14 +280,6 @@ class PartitionedWriter:
         limit = _BUFFERED_ROW_GROUPS * self._row_group_bytes
         if sum(writer.buffered_bytes for writer in writers) > limit:
             max(writers, key=lambda writer: writer.buffered_bytes).end_row_group()
-
-
-def _size(batch: pa.RecordBatch) -> int:
-    try:
-        return int(batch.nbytes)
-    except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
-        # Types whose slices Arrow cannot measure; pyarrow 19 calls that a type error.
-        return int(batch.get_total_buffer_size())
 
 
 def _joined(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from pymosaic.arrow.restoring import is_plain
+from pymosaic.arrow.row_sizes import num_bytes
 from pymosaic.arrow.stream import read_batch
 from pymosaic.errors import CorruptFileError
 from pymosaic.file.grouped_items import DICTIONARIES, Group, emit_items
@@ -75,7 +76,7 @@ def emit_dictionaries(dictionaries: Mapping[int, pa.Array]) -> list[Body]:
 
 def _key(entries: pa.Array) -> tuple[object, ...]:
     """What dictionaries that are equal to the bit have in common, mostly."""
-    if entries.get_total_buffer_size() > _SLACK + 2 * entries.nbytes:
+    if entries.get_total_buffer_size() > _SLACK + 2 * num_bytes(entries):
         # A slice of something larger; serialising leaves the rest out.
         content = pa.record_batch([entries], ["0"]).serialize()
         return str(entries.type), bytes(content)
@@ -90,7 +91,7 @@ def _grouped(distinct: list[pa.Array]) -> Iterator[list[pa.Array]]:
     for entries in distinct:
         if group and (
             len(group) == _GROUP
-            or size + entries.nbytes > _GROUP_BYTES
+            or size + num_bytes(entries) > _GROUP_BYTES
             or entries.type != group[0].type
             # pyarrow does not join all of these.
             or not is_plain(entries.type)
@@ -98,7 +99,7 @@ def _grouped(distinct: list[pa.Array]) -> Iterator[list[pa.Array]]:
             yield group
             group, size = [], 0
         group.append(entries)
-        size += entries.nbytes
+        size += num_bytes(entries)
     yield group
 
 
