@@ -6,9 +6,9 @@ columns of a wide file need a few groups.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,9 @@ __all__ = [
     "emit_items",
     "parse_items",
 ]
+
+
+_Item = TypeVar("_Item")
 
 
 class ItemKind(NamedTuple):
@@ -132,7 +135,18 @@ class GroupedItems:
         places = np.flatnonzero(directory.positions[found] == positions)
         return places, directory.items[found[places]]
 
-    def groups_of(self, items: Positions) -> list[Group]:
+    def parsed(self, items: Positions, parse: Callable[[Group], Sequence[_Item]]) -> list[_Item]:
+        """The items with these numbers; ``parse`` gives all of a group, once for each."""
+        groups = self._groups_of(items)
+        found = {
+            first: parse(group) for first, group in {group.first: group for group in groups}.items()
+        }
+        return [
+            found[group.first][item - group.first]
+            for item, group in zip(items.tolist(), groups, strict=True)
+        ]
+
+    def _groups_of(self, items: Positions) -> list[Group]:
         """For each item, its group; all of them are read in one go."""
         directory = self._load_directory()
         if directory is None:

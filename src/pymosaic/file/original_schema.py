@@ -187,15 +187,8 @@ class OriginalSchema:
         Each is looked at once, and compared with the columns.
         """
         distinct, numbers = _distinct(items)
-        groups = self._fields.groups_of(distinct)
-        parsed = {
-            first: _known_fields(group, self._file.limits)
-            for first, group in {group.first: group for group in groups}.items()
-        }
-        known = [
-            parsed[group.first][item - group.first]
-            for item, group in zip(distinct.tolist(), groups, strict=True)
-        ]
+        limits = self._file.limits
+        known = self._fields.parsed(distinct, lambda group: _known_fields(group, limits))
         stored = known[0].catalog if len(known) == 1 else _catalog_of(known)
         for place in differing(stored, numbers, self._file.catalog, positions).tolist():
             self._compare(known[int(numbers[place])], int(positions[place]))
@@ -218,15 +211,8 @@ class OriginalSchema:
         if not len(places):
             return {}
         distinct, numbers = _distinct(items)
-        groups = self._dictionaries.groups_of(distinct)
-        entries = {
-            first: parse_dictionaries(group, self._file.limits)
-            for first, group in {group.first: group for group in groups}.items()
-        }
-        found = [
-            entries[group.first][item - group.first]
-            for item, group in zip(distinct.tolist(), groups, strict=True)
-        ]
+        limits = self._file.limits
+        found = self._dictionaries.parsed(distinct, lambda group: parse_dictionaries(group, limits))
         return {
             place: found[number]
             for place, number in zip(places.tolist(), numbers.tolist(), strict=True)

@@ -20,8 +20,8 @@ with the fields of the group, named by their number in it.
 Type 7, the directory of dictionaries: like that of fields.
 
 Type 6, dictionaries: the frames of all groups, one after another. Content: an Arrow IPC stream,
-whose buffers Arrow has not compressed, with a column for each dictionary of the group, named by its
-number in it, that has its entries as the one value of a list.
+whose buffers Arrow has not compressed, with one column of lists; each row has the entries of a
+dictionary.
 """
 
 from __future__ import annotations
