@@ -376,3 +376,15 @@ def test_uris_name_sources_and_targets(run, small, tmp_path):
     assert twice.code == 2
     assert "named twice" in twice.stderr
     assert pymosaic.read_metadata(tmp_path / "out.mosaic").num_rows == ROWS
+
+
+def test_structs_are_flattened_on_request(run, tmp_path):
+    table = pa.table({"id": [1], "place": [{"x": 1, "y": 2}]})
+    pq.write_table(table, tmp_path / "places.parquet")
+    source, target = str(tmp_path / "places.parquet"), str(tmp_path / "places.mosaic")
+    refused = run("convert", source, target)
+    assert refused.code != 0
+    assert "--flatten ." in refused.stderr
+    assert run("convert", source, target, "--flatten", ".").code == 0
+    assert pymosaic.MosaicFile(target).column_names == ["id", "place.x", "place.y"]
+    assert pymosaic.read_table(target).equals(table)

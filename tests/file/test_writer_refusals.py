@@ -75,7 +75,7 @@ def table(array: pa.Array, nullable: bool = True) -> pa.Table:
 STRUCT = pa.struct([("x", pa.int8())])
 
 UNSUPPORTED: dict[str, tuple[pa.DataType, str]] = {
-    "struct": (STRUCT, "Table.flatten()"),
+    "struct": (STRUCT, 'flatten="."'),
     "empty struct": (pa.struct([]), "columns of their own"),
     "dense union": (pa.dense_union([pa.field("x", pa.int8())]), "one column per member type"),
     "sparse union": (pa.sparse_union([pa.field("x", pa.int8())]), "one column per member type"),

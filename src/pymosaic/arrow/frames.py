@@ -18,7 +18,7 @@ from pymosaic.suggestions import did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["table_to_frame"]
+__all__ = ["table_to_frame", "types_mapper"]
 
 _UNNAMED_LEVEL = re.compile(r"__index_level_([0-9]+)__")
 
@@ -30,16 +30,8 @@ def table_to_frame(
     **options: Any,
 ) -> pd.DataFrame:
     """Convert a table to a frame; see :func:`pymosaic.read_pandas`."""
-    import pandas as pd
-
-    if dtype_backend == "pyarrow":
-        options.setdefault("types_mapper", pd.ArrowDtype)
-    elif dtype_backend == "numpy_nullable":
-        options.setdefault("types_mapper", _nullable_types().get)
-    elif dtype_backend is not None:
-        raise InvalidOptionError(
-            f"dtype_backend must be 'pyarrow', 'numpy_nullable' or None, got {dtype_backend!r}"
-        )
+    if dtype_backend is not None:
+        options.setdefault("types_mapper", types_mapper(dtype_backend))
     levels = [] if index is None else [index] if isinstance(index, str) else list(index)
     for name in levels:
         if name not in table.column_names:
@@ -58,6 +50,19 @@ def table_to_frame(
         frame = frame.set_index(levels)
         frame.index.names = [None] * len(levels)
     return frame
+
+
+def types_mapper(dtype_backend: str) -> Any:
+    """The function from Arrow types to those of a backend that pyarrow takes."""
+    import pandas as pd
+
+    if dtype_backend == "pyarrow":
+        return pd.ArrowDtype
+    if dtype_backend == "numpy_nullable":
+        return _nullable_types().get
+    raise InvalidOptionError(
+        f"dtype_backend must be 'pyarrow', 'numpy_nullable' or None, got {dtype_backend!r}"
+    )
 
 
 def _without_index(table: pa.Table) -> pa.Table:

@@ -106,6 +106,7 @@ def _unwrapped(data_type: pa.DataType) -> pa.DataType:
 def _advice(data_type: pa.DataType) -> str:
     """Why a type cannot be stored, and what to do instead."""
     place = ""
+    given = data_type
     for _ in range(MAX_NESTING_DEPTH + 1):
         data_type = _unwrapped(data_type)
         if pa.types.is_map(data_type):
@@ -122,7 +123,12 @@ def _advice(data_type: pa.DataType) -> str:
         elif pa.types.is_struct(data_type):
             if place:
                 return f"{place}make each field of the struct a list or map column of its own"
-            return "make its fields columns of their own, for example with Table.flatten()"
+            if not pa.types.is_struct(given):
+                return "make the fields of its struct columns of their own"
+            return (
+                'flatten="." (--flatten . on the command line) makes its fields columns of their '
+                "own"
+            )
         else:
             advice = _scalar_advice(data_type) or "cast it to a type that the format supports"
             return f"{place}{advice}"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import nullcontext
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
+from pymosaic.arrow.structs import Structs
 from pymosaic.datasets.path_patterns import find_wildcard
 from pymosaic.file.metadata import FileMetadata
 from pymosaic.file.projection import Columns
-from pymosaic.file.reader import MosaicFile, Types
+from pymosaic.file.reader import MosaicFile, Types, schema_metadata
 from pymosaic.io import SourceLike
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
@@ -82,7 +84,8 @@ def read_table(
         Names in the wanted order, or patterns such as ``"sensor_temp_*"``. A column's own name
         always selects that column; any other entry with a ``*`` is a pattern. An empty list keeps
         the row count. A function is called with each :class:`pyarrow.Field`, and returns whether to
-        read it.
+        read it. Of columns that were written with ``flatten="."``, ``"place"`` reads the struct and
+        ``"place.x"``, a pattern or a function the column of a field.
     filters : str, list of tuples, list of lists of tuples, or pyarrow expression, optional
         Rows to keep. Text as for :func:`pymosaic.parse_filter`: ``"age > 50 and city = 'Rome'"``.
         Tuples as in :func:`pyarrow.parquet.read_table`: ``[("age", ">", 50)]``; inner lists
@@ -136,10 +139,33 @@ def read_table(
         types=types,
         trust_statistics=trust_statistics,
     )
+    with opened if isinstance(opened, MosaicFile) else nullcontext():
+        structs = _structs(opened)
+        wanted: Iterable[object] | None = None
+        if structs is not None:
+            known = frozenset(opened.schema.names)
+            if columns is not None and (callable(columns) or isinstance(columns, str)):
+                wanted = ()
+            elif columns is not None:
+                wanted = columns = list(columns)
+                columns = structs.expanded(columns, known)
+            if exclude is not None and not callable(exclude) and not isinstance(exclude, str):
+                exclude = structs.expanded(exclude, known)
+        if isinstance(opened, MosaicFile):
+            table = opened.read(columns, filters, use_threads, exclude=exclude)
+        else:
+            table = opened.scan(columns, filters, exclude=exclude).to_table(use_threads)
+        return table if structs is None else structs.nested(table, wanted)
+
+
+def _structs(opened: MosaicFile | Dataset) -> Structs | None:
+    """The structs that columns were flattened from; None, as almost always, if there are none."""
     if isinstance(opened, MosaicFile):
-        with opened:
-            return opened.read(columns, filters, use_threads, exclude=exclude)
-    return opened.scan(columns, filters, exclude=exclude).to_table(use_threads)
+        # The schema of a wide file takes longer than a few of its columns.
+        metadata = schema_metadata(opened)
+    else:
+        metadata = opened.schema.metadata or {}
+    return Structs.recorded(metadata)
 
 
 @checked_keywords()
@@ -162,10 +188,10 @@ def read_schema(
     age: int64
     """
     opened = _open(source, filesystem=filesystem, limits=limits, types=types)
-    if isinstance(opened, MosaicFile):
-        with opened:
-            return opened.schema
-    return opened.schema
+    with opened if isinstance(opened, MosaicFile) else nullcontext():
+        schema = opened.schema
+        structs = _structs(opened)
+    return schema if structs is None else structs.nested(schema.empty_table()).schema
 
 
 @checked_keywords()

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, Unpack, cast
 import pyarrow as pa
 
 from pymosaic.arrow.input import ArrowData, batches_of, open_data
+from pymosaic.arrow.structs import Flattening, check_separator
 from pymosaic.datasets.appending import check_appendable, recorded_types
 from pymosaic.datasets.commit import WriteJob
 from pymosaic.datasets.dataset import Dataset
@@ -70,6 +71,7 @@ def write_dataset(
     max_open_files: int = MAX_OPEN_FILES,
     keep_replaced: timedelta | float = DAY_SECONDS,
     metadata: Mapping[str, str] | None = None,
+    flatten: str | None = None,
     **writer_options: Unpack[WriterKeywords],
 ) -> WrittenDataset:
     """Write data as a directory of Mosaic files.
@@ -104,6 +106,9 @@ def write_dataset(
         write or :func:`pymosaic.vacuum` deletes them.
     metadata : dict of str, optional
         Keys and values of your own, kept in each file; see :func:`pymosaic.write_table`.
+    flatten : str, optional
+        Make columns of the fields of structs; see :func:`pymosaic.write_table`. ``partition_by``
+        may name them.
     **writer_options
         As for :func:`pymosaic.write_table`.
 
@@ -124,6 +129,10 @@ def write_dataset(
     mode = WriteMode.parse(mode)
     options = cast("dict[str, Any]", writer_options)
     schema, batches, num_rows = open_batches(data)
+    check_separator(flatten)
+    if flatten is not None:
+        flattening = Flattening(schema, flatten)
+        schema, batches = flattening.schema, map(flattening.flattened, batches)
     storage = open_directory(base, filesystem)
     keys = _partition_keys(partition_by)
     # Before a job starts, so that most mistakes leave nothing behind.

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from pymosaic.arrow.input import ArrowData, batches_of, open_data
+from pymosaic.arrow.structs import Flattening, check_separator
 from pymosaic.arrow.types import check_durations, duration_units, refuse_type
 from pymosaic.closing import Closing
 from pymosaic.errors import ClosedError, InvalidDataError, InvalidOptionError
@@ -76,6 +77,8 @@ class MosaicWriter(Closing):
         The file system of ``where``, which must then be a path.
     metadata : dict of str, optional
         Keys and values to store in the file; see :attr:`pymosaic.FileMetadata.user`.
+    flatten : str, optional
+        Make columns of the fields of structs; see :func:`write_table`.
     **options
         The options of :func:`write_table`.
 
@@ -99,6 +102,7 @@ class MosaicWriter(Closing):
         *,
         filesystem: object = None,
         metadata: Mapping[str, str] | None = None,
+        flatten: str | None = None,
         **options: Unpack[WriterKeywords],
     ) -> None:
         self._closed_because: str | None = "it could not be opened"
@@ -112,6 +116,11 @@ class MosaicWriter(Closing):
                 raise InvalidDataError(
                     f"schema must be a pyarrow.Schema, got {schema!r} ({error})"
                 ) from error
+        check_separator(flatten)
+        self._given = schema
+        self._flattening = None if flatten is None else Flattening(schema, flatten)
+        if self._flattening is not None:
+            schema = self._flattening.schema
         self._schema = schema
         _check_names(schema.names)
         num_columns = len(self._schema)
@@ -157,7 +166,7 @@ class MosaicWriter(Closing):
     @property
     def schema(self) -> pa.Schema:
         """The schema that batches must have."""
-        return self._schema
+        return self._given
 
     @property
     def estimated_size(self) -> int:
@@ -194,8 +203,10 @@ class MosaicWriter(Closing):
         """
         self._check_open()
         with _Aborting(self):
-            for batch in batches_of(open_data(data, self._schema)):
-                self._append(batch)
+            for batch in batches_of(open_data(data, self._given)):
+                self._append(
+                    batch if self._flattening is None else self._flattening.flattened(batch)
+                )
 
     def end_row_group(self) -> None:
         """Write the buffered rows as a row group of their own."""
@@ -470,6 +481,7 @@ def write_table(
     use_threads: bool = True,
     split_batches: bool | None = None,
     metadata: Mapping[str, str] | None = None,
+    flatten: str | None = None,
     filesystem: object = None,
 ) -> None:
     """Write a table as a Mosaic file.
@@ -514,6 +526,11 @@ def write_table(
         reference implementation.
     metadata : dict of str, optional
         Keys and values to store in the file; see :attr:`pymosaic.FileMetadata.user`.
+    flatten : str, optional
+        Make columns of the fields of structs, with this between the names: with ``"."`` a struct
+        ``place`` of ``x`` and ``y`` becomes the columns ``place.x`` and ``place.y``.
+        :func:`pymosaic.read_table` gives structs back, unless ``checksum=False``; a struct whose
+        fields are all null comes back as null if the column may have nulls.
     filesystem : pyarrow.fs.FileSystem or fsspec file system, optional
         The file system of ``where``, which must then be a path.
 
@@ -529,6 +546,7 @@ def write_table(
         data.schema,
         filesystem=filesystem,
         metadata=metadata,
+        flatten=flatten,
         compression=compression,
         compression_level=compression_level,
         num_buckets=num_buckets,

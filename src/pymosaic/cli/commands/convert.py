@@ -86,6 +86,15 @@ def command(
     append: Annotated[
         bool, typer.Option("--append", help="Target is a dataset: add the rows to it.")
     ] = False,
+    flatten: Annotated[
+        str | None,
+        typer.Option(
+            "--flatten",
+            metavar="TEXT",
+            help="Mosaic: make columns of the fields of structs, with this text between the "
+            "names, such as a point.",
+        ),
+    ] = None,
     columns: Columns = None,
     where: Where = None,
     limit: Limit = None,
@@ -103,7 +112,7 @@ def command(
     split_batches: SplitBatches = None,
     no_threads: NoThreads = False,
 ) -> None:
-    """Convert to and from Parquet, ORC, Arrow, CSV, JSON lines, ...
+    """Convert to and from Parquet, ORC, Arrow, CSV and others.
 
     The extension selects the format: .mosaic .parquet .orc .arrow .feather .csv .jsonl .lance, and
     .gz .zst .bz2 .lz4 after .csv and .jsonl. CSV and JSON lines are read twice to infer types. A
@@ -140,6 +149,7 @@ def command(
         no_checksum=no_checksum,
         no_threads=no_threads,
         split_batches=split_batches,
+        flatten=flatten,
     )
     to_dataset = is_dataset(target, partition_by, append)
     if not to_dataset and target != "-":
