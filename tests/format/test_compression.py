@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
+import zstandard
 
 import pymosaic
-from pymosaic.format.compression import BY_CODE, BY_NAME, COMPRESSIONS, NONE, ZSTD, Compression
+from pymosaic.format.compression import (
+    BY_CODE,
+    BY_NAME,
+    COMPRESSIONS,
+    NONE,
+    ZSTD,
+    Compression,
+    Scratch,
+)
 
 CONTENT = b"mosaic" * 100
 LIMITS = pymosaic.Limits()
@@ -44,3 +55,51 @@ def test_a_block_of_another_size_than_declared_is_refused(
 def test_what_writers_put_into_a_block_is_what_readers_take_by_default() -> None:
     assert ZSTD.max_block_bytes == LIMITS.max_block_bytes
     assert NONE.max_block_bytes == (1 << 32) - 1
+
+
+def _contents() -> list[bytes]:
+    """Frames with every size of header, and blocks that are stored, compressed or one run."""
+    noise = random.Random(5).randbytes(300_000)
+    return [b"a", noise[:255], noise[:256], noise[:70_000], noise, noise * 3, b"r" * 1_000_000]
+
+
+@every_codec
+@pytest.mark.parametrize("checksum", [False, True])
+def test_scratch_memory_holds_the_same_content(codec: Compression, checksum: bool) -> None:
+    scratch = Scratch()
+    for content in [*_contents(), b"", *_contents()]:
+        block = codec.compressor(1, checksum).compress(content)
+        assert codec.decompress(block, len(content), "block", LIMITS, scratch) == content
+
+
+def test_contents_are_decompressed_into_the_same_memory() -> None:
+    scratch = Scratch()
+    blocks = [ZSTD.compressor(1, True).compress(content) for content in (b"first", b"other")]
+    first, other = (ZSTD.decompress(block, 5, "block", LIMITS, scratch) for block in blocks)
+    assert first == other == b"other"
+
+
+@pytest.mark.parametrize("checksum", [False, True])
+@pytest.mark.parametrize("content", _contents(), ids=len)
+def test_scratch_memory_takes_exactly_one_frame(content: bytes, checksum: bool) -> None:
+    block = ZSTD.compressor(1, checksum).compress(content)
+    empty = zstandard.ZstdCompressor().compress(b"")
+    skippable = b"\x50\x2a\x4d\x18\x00\x00\x00\x00"
+    for wrong in (
+        block + b"\0",
+        block + empty,
+        block + skippable,
+        block * 2,
+        block[:-1],
+        block[:9],
+    ):
+        with pytest.raises(pymosaic.CorruptFileError):
+            ZSTD.decompress(wrong, len(content), "block", LIMITS, Scratch())
+
+
+@pytest.mark.parametrize("content", _contents(), ids=len)
+def test_scratch_memory_compares_the_checksum(content: bytes) -> None:
+    block = bytearray(ZSTD.compressor(1, True).compress(content))
+    block[-1] ^= 1
+    with pytest.raises(pymosaic.CorruptFileError, match=r"zstd: .*checksum"):
+        ZSTD.decompress(bytes(block), len(content), "block", LIMITS, Scratch())

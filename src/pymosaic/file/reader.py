@@ -7,7 +7,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from copy import copy
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -34,6 +35,7 @@ from pymosaic.kernels.arrow_export import MemoryBudget
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
 from pymosaic.sizes import format_size
+from pymosaic.threads import read_ahead
 
 if TYPE_CHECKING:
     from pymosaic.file.file_filter import FileFilter
@@ -43,9 +45,11 @@ if TYPE_CHECKING:
     from pymosaic.profiling.profile import Profile
     from pymosaic.progress import Progress
 
-__all__ = ["MosaicFile", "Types", "opened"]
+__all__ = ["MosaicFile", "Types", "in_stored_types", "opened", "schema_metadata"]
 
 Types: TypeAlias = Literal["mosaic", "arrow"]
+# Reading ahead: the row group that the caller works on, and the next.
+_ROW_GROUPS_AT_ONCE = 2
 
 
 class MosaicFile(Closing):
@@ -375,7 +379,8 @@ class MosaicFile(Closing):
     ) -> Iterator[pa.RecordBatch]:
         """Read row group by row group, in batches of at most ``batch_size`` rows.
 
-        One row group is in memory at a time.
+        From the second on, the next row group is read while you work on one: two are in memory.
+        With ``use_threads=False`` one is.
 
         Parameters
         ----------
@@ -397,7 +402,9 @@ class MosaicFile(Closing):
         # Not every caller checks types.
         if not isinstance(batch_size, int) or batch_size < 1:  # type: ignore[redundant-expr]
             raise InvalidOptionError(f"batch_size must be an int of at least 1, got {batch_size!r}")
-        batches = self._batches(self._select(columns, exclude), filters, row_groups, use_threads)
+        batches = self._batches(
+            self._select(columns, exclude), filters, row_groups, use_threads, ahead=use_threads
+        )
         return _sliced(batches, int(batch_size))
 
     @checked_keywords()
@@ -471,7 +478,7 @@ class MosaicFile(Closing):
     ) -> Profile:
         """Count, nulls, range, mean, quantiles and distinct values of columns, in one pass.
 
-        One row group is in memory at a time, and about 10 KB for each column. Counts, ranges and
+        Two row groups are in memory at a time, and about 10 KB for each column. Counts, ranges and
         means are exact; NaNs are counted and left out. A quantile is a value that occurs, whose
         rank is off by about 0.3 % of the rows; 0 and 1 are exact. The number of distinct values is
         an estimate, about 3 % off.
@@ -501,7 +508,7 @@ class MosaicFile(Closing):
         wanted = check_quantiles(quantiles)
         selection = self._select(columns, exclude)
         return profile_batches(
-            self._batches(selection, filters, None, use_threads, restored=False),
+            self._batches(selection, filters, None, use_threads, restored=False, ahead=use_threads),
             selection.import_schema(),
             self._schema_of(selection),
             wanted,
@@ -522,8 +529,12 @@ class MosaicFile(Closing):
         budget: MemoryBudget | None = None,
         *,
         restored: bool = True,
-    ) -> Iterator[pa.RecordBatch]:
-        """Check the request now, then read one row group after another."""
+        ahead: bool = False,
+    ) -> Generator[pa.RecordBatch, None, None]:
+        """Check the request now, then read one row group after another.
+
+        With ``ahead``, the next is read while the caller works on one.
+        """
         if isinstance(row_groups, Integral):
             raise InvalidOptionError(
                 f"row_groups must be a list of numbers, got {row_groups!r}: "
@@ -534,7 +545,8 @@ class MosaicFile(Closing):
             rows_of(self._opened.index, row_group)
         row_filter = None if filters is None else self._row_filter(filters)
         original = self._original if restored else None
-        return self._generate(selection, row_filter, wanted, use_threads, budget, original)
+        found = self._generate(selection, row_filter, wanted, use_threads, budget, original, ahead)
+        return (batch for batch in found if batch is not None)
 
     def _restoring(
         self, selection: Selection, original: OriginalSchema
@@ -557,27 +569,32 @@ class MosaicFile(Closing):
         self,
         selection: Selection,
         row_filter: FileFilter | None,
-        row_groups: Iterable[int],
+        row_groups: Sequence[int],
         use_threads: bool,
         budget: MemoryBudget | None,
         original: OriginalSchema | None,
-    ) -> Iterator[pa.RecordBatch]:
+        ahead: bool,
+    ) -> Iterator[pa.RecordBatch | None]:
+        """What each of the row groups has; None if it has no row that is wanted."""
         restore = None if original is None else self._restoring(selection, original)
-        for row_group in row_groups:
+
+        def read(row_group: int) -> pa.RecordBatch | None:
             with located(self._opened.name):
                 reader = RowGroupReader(self._opened, row_group, use_threads, budget)
                 if reader.num_rows == 0:
-                    continue
+                    return None
                 if row_filter is None:
                     batch = reader.read(selection)
                 else:
-                    selected = row_filter.read(reader, row_group, selection)
-                    if selected is None:
-                        continue
-                    batch = selected
-                if restore is not None:
-                    batch = restore(batch)
-            yield batch
+                    batch = row_filter.read(reader, row_group, selection)
+                return batch if batch is None or restore is None else restore(batch)
+
+        # Who wants one batch only does not wait for the next.
+        alone = 1 if ahead else len(row_groups)
+        for row_group in row_groups[:alone]:
+            yield read(row_group)
+        weighed = ((row_group, 1) for row_group in row_groups[alone:])
+        yield from read_ahead(read, weighed, _ROW_GROUPS_AT_ONCE, _ROW_GROUPS_AT_ONCE)
 
 
 def opened(file: MosaicFile) -> OpenFile:
@@ -585,7 +602,23 @@ def opened(file: MosaicFile) -> OpenFile:
     return file._opened
 
 
+def in_stored_types(file: MosaicFile) -> MosaicFile:
+    """The same open file, as ``types="mosaic"`` reads it."""
+    stored = copy(file)
+    stored._original = stored._schema = None
+    return stored
+
+
+def schema_metadata(file: MosaicFile) -> dict[bytes, bytes]:
+    """The metadata of the schema, without the rest of it."""
+    if file._original is None:
+        return {}
+    with located(file._opened.name):
+        return dict(file._original.key_values.arrow)
+
+
 def _sliced(batches: Iterator[pa.RecordBatch], batch_size: int) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
+    while (batch := next(batches, None)) is not None:
         for start in range(0, batch.num_rows, batch_size):
             yield batch.slice(start, batch_size)
+        del batch  # before the next comes

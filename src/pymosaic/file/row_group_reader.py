@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from threading import get_ident
+from threading import get_ident, local
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +28,7 @@ from pymosaic.file.plan import (
 )
 from pymosaic.file.projection import Positions
 from pymosaic.format.bucket import check_layout, parse_directory
+from pymosaic.format.compression import Scratch
 from pymosaic.format.page import open_slot, parse_slot
 from pymosaic.kernels.arrow_export import BatchExport, MemoryBudget, OutputArena, export_schema
 from pymosaic.kernels.bucket_decoder import BucketDecoder
@@ -41,6 +42,7 @@ __all__ = ["BucketLoader", "RowGroupReader", "Selection"]
 
 # Below this many compressed bytes, threads cost more than they save.
 _WORTH_A_THREAD = 128 << 10
+_scratches = local()
 
 
 class Selection:
@@ -159,19 +161,22 @@ class BucketLoader:
         blocks = [open_slot(slot, "slot")[1] for slot in self._slots.values()]
         return sum(not has_checksum(block) for block in blocks)
 
-    def load(self) -> None:
-        """Decompress the fetched bytes and locate the columns in them."""
+    def load(self, scratch: Scratch | None = None) -> None:
+        """Decompress the fetched bytes and locate the columns in them.
+
+        With ``scratch``, the bucket must be released before that is used again.
+        """
         try:
-            self._load()
+            self._load(scratch)
         except (CorruptFileError, LimitExceededError) as error:
             self._locate(error)
             raise
 
-    def _load(self) -> None:
+    def _load(self, scratch: Scratch | None) -> None:
         compression, limits = self._file.compression, self._file.limits
         place = self.plan.place
         if self._whole is not None and not place.paged:
-            raw = compression.decompress(self._whole, place.raw_size, "bucket", limits)
+            raw = compression.decompress(self._whole, place.raw_size, "bucket", limits, scratch)
             # The row count may not be covered by a checksum; data that fits it confirms it.
             self.decoder.load_monolithic(raw, self._has_checksum(self._whole))
         for column, slot in self._slots.items():
@@ -202,6 +207,14 @@ class BucketLoader:
             error.relocate(structure=self._structure)
         elif not error.structure.startswith(self._structure):
             error.relocate(structure=f"{self._structure}, {error.structure}")
+
+
+def _scratch() -> Scratch:
+    """The calling thread's."""
+    scratch: Scratch | None = getattr(_scratches, "scratch", None)
+    if scratch is None:
+        scratch = _scratches.scratch = Scratch()
+    return scratch
 
 
 def _call(step: Callable[[], object]) -> None:
@@ -251,7 +264,7 @@ class RowGroupReader:
             if output is None:
                 output = arenas[thread] = OutputArena(self._budget)
             for loader in run:
-                loader.load()
+                loader.load(None if keep_buckets else _scratch())
                 loader.decode(batch, output)
                 if not keep_buckets:
                     loader.release()
@@ -273,7 +286,7 @@ class RowGroupReader:
             for loader in run:
                 plan = loader.plan
                 batch = BatchExport(file.catalog, plan.positions, self.num_rows)
-                loader.load()
+                loader.load(_scratch())
                 loader.decode(
                     batch, OutputArena(self._budget), np.arange(len(plan.positions), dtype=np.int64)
                 )

@@ -13,11 +13,20 @@ code  name     a block is
 Another codec is a module with a :class:`Compression`, and an entry in :data:`COMPRESSIONS`.
 """
 
-from pymosaic.format.compression.codec import Compression, Compressor
+from pymosaic.format.compression.codec import Compression, Compressor, Scratch
 from pymosaic.format.compression.none import NoCompression
 from pymosaic.format.compression.zstd import Zstd
 
-__all__ = ["BY_CODE", "BY_NAME", "COMPRESSIONS", "NONE", "ZSTD", "Compression", "Compressor"]
+__all__ = [
+    "BY_CODE",
+    "BY_NAME",
+    "COMPRESSIONS",
+    "NONE",
+    "ZSTD",
+    "Compression",
+    "Compressor",
+    "Scratch",
+]
 
 NONE = NoCompression()
 ZSTD = Zstd()

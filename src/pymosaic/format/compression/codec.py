@@ -7,7 +7,35 @@ from typing import ClassVar
 
 from pymosaic.limits import Limits
 
-__all__ = ["Compression", "Compressor"]
+__all__ = ["Compression", "Compressor", "Scratch"]
+
+# Larger contents get memory of their own, which is not kept.
+_MAX_KEPT_BYTES = 8 << 20
+
+
+class Scratch:
+    """Memory of one thread for the content of one block at a time.
+
+    Memory that is new for each block costs page faults, and the cache what it holds.
+
+    Examples
+    --------
+    >>> from pymosaic.format.compression import Scratch
+    >>> scratch = Scratch()
+    >>> len(scratch.take(3)), len(scratch.take(5))
+    (3, 5)
+    """
+
+    def __init__(self) -> None:
+        self._kept = memoryview(b"")
+
+    def take(self, size: int) -> memoryview:
+        """Memory for a content; what an earlier call returned is overwritten."""
+        if size > _MAX_KEPT_BYTES:
+            return memoryview(bytearray(size))
+        if size > len(self._kept):
+            self._kept = memoryview(bytearray(size))
+        return self._kept[:size]
 
 
 class Compressor(ABC):
@@ -48,11 +76,17 @@ class Compression(ABC):
 
     @abstractmethod
     def decompress(
-        self, block: bytes | memoryview, declared_size: int, structure: str, limits: Limits
+        self,
+        block: bytes | memoryview,
+        declared_size: int,
+        structure: str,
+        limits: Limits,
+        scratch: Scratch | None = None,
     ) -> bytes | memoryview:
         """The content of a block, which has exactly ``declared_size`` bytes.
 
-        The size is checked before memory is allocated. ``structure`` is for messages.
+        The size is checked before memory is allocated. ``structure`` is for messages. With
+        ``scratch``, the content may be there, and is then gone with the next use of it.
         """
 
     @abstractmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from pymosaic.errors import CorruptFileError
-from pymosaic.format.compression.codec import Compression, Compressor
+from pymosaic.format.compression.codec import Compression, Compressor, Scratch
 from pymosaic.limits import Limits
 
 __all__ = ["NoCompression"]
@@ -24,7 +24,12 @@ class NoCompression(Compression):
         return _Unchanged(self)
 
     def decompress(
-        self, block: bytes | memoryview, declared_size: int, structure: str, limits: Limits
+        self,
+        block: bytes | memoryview,
+        declared_size: int,
+        structure: str,
+        limits: Limits,
+        scratch: Scratch | None = None,
     ) -> bytes | memoryview:
         """The block, if it has the declared size."""
         if len(block) != declared_size:

@@ -12,7 +12,7 @@ from typing import ClassVar
 import zstandard
 
 from pymosaic.errors import CorruptFileError, LimitExceededError
-from pymosaic.format.compression.codec import Compression, Compressor
+from pymosaic.format.compression.codec import Compression, Compressor, Scratch
 from pymosaic.limits import Limits
 
 __all__ = ["Zstd", "decompress"]
@@ -23,6 +23,8 @@ _ALWAYS_PLAUSIBLE = 1 << 20
 # The byte of a frame after its magic number, and its bit that marks a checksum.
 _FRAME_DESCRIPTOR = 4
 _CHECKSUM_FLAG = 4
+# The type of a block that repeats one byte.
+_RUN_BLOCK = 1
 _contexts = threading.local()
 
 
@@ -33,9 +35,38 @@ def _decompressor() -> zstandard.ZstdDecompressor:
     return context
 
 
+def _frame_end(data: bytes | memoryview) -> int:
+    """Where the frame at the start of some bytes ends; past their end if they are cut off."""
+    descriptor = data[_FRAME_DESCRIPTOR]
+    single_segment = descriptor >> 5 & 1
+    content_size = (single_segment, 2, 4, 8)[descriptor >> 6]
+    dictionary_id = (0, 1, 2, 4)[descriptor & 3]
+    place = _FRAME_DESCRIPTOR + 1 + (1 - single_segment) + dictionary_id + content_size
+    last = 0
+    while not last:
+        header = int.from_bytes(data[place : place + 3], "little")
+        if place + 3 > len(data):
+            return place + 3
+        last = header & 1
+        place += 3 + (1 if header >> 1 & 3 == _RUN_BLOCK else header >> 3)
+    return place + (4 if descriptor & _CHECKSUM_FLAG else 0)
+
+
+def _decompress_into(data: bytes | memoryview, out: memoryview) -> int:
+    """Decompress one frame into memory as large as its content; return how much it held."""
+    with _decompressor().stream_reader(data, closefd=False) as reader:
+        size = reader.readinto(out)
+        # The end of the frame, with its checksum, has been seen only if nothing more comes.
+        return size + len(reader.read(1))
+
+
 def decompress(
-    data: bytes | memoryview, declared_size: int, structure: str, limits: Limits
-) -> bytes:
+    data: bytes | memoryview,
+    declared_size: int,
+    structure: str,
+    limits: Limits,
+    scratch: Scratch | None = None,
+) -> bytes | memoryview:
     """Decompress one zstd frame of exactly ``declared_size`` bytes of content."""
     if declared_size > limits.max_block_bytes:
         raise LimitExceededError(
@@ -54,14 +85,25 @@ def decompress(
                 f"declares a size of {declared_size} bytes, but its zstd frame has {stated_size}",
                 structure=structure,
             )
-        content = _decompressor().decompress(
-            data, max_output_size=declared_size, allow_extra_data=False
-        )
+        content: bytes | memoryview
+        if scratch is not None and stated_size == declared_size > 0:
+            if _frame_end(data) != len(data):
+                raise CorruptFileError(
+                    "is not exactly one zstd frame: it is cut off, or bytes follow it",
+                    structure=structure,
+                )
+            content = scratch.take(declared_size)
+            size = _decompress_into(data, content)
+        else:
+            content = _decompressor().decompress(
+                data, max_output_size=declared_size, allow_extra_data=False
+            )
+            size = len(content)
     except zstandard.ZstdError as error:
         raise CorruptFileError(f"zstd: {error}", structure=structure) from error
-    if len(content) != declared_size:
+    if size != declared_size:
         raise CorruptFileError(
-            f"declares a size of {declared_size} bytes, but has {len(content)}", structure=structure
+            f"declares a size of {declared_size} bytes, but has {size}", structure=structure
         )
     return content
 
@@ -79,10 +121,15 @@ class Zstd(Compression):
         return _FrameCompressor(self, level, checksum)
 
     def decompress(
-        self, block: bytes | memoryview, declared_size: int, structure: str, limits: Limits
+        self,
+        block: bytes | memoryview,
+        declared_size: int,
+        structure: str,
+        limits: Limits,
+        scratch: Scratch | None = None,
     ) -> bytes | memoryview:
         """See :func:`decompress`."""
-        return decompress(block, declared_size, structure, limits)
+        return decompress(block, declared_size, structure, limits, scratch)
 
     def has_checksum(self, block: bytes | memoryview) -> bool:
         """Whether the frame ends in a checksum of its content."""
