@@ -73,6 +73,17 @@ $(spark_env)/tools: pyproject.toml | $(installed)
 	$(spark_env)/bin/python -m pip install --quiet pymosaic-format --group test-spark 'pyspark[connect]==$(SPARK).*'
 	@touch $@
 
+.PHONY: test-ray
+test-ray: $(installed) .venv-ray/tools ## Run the tests of Ray datasets, in .venv-ray
+	.venv-ray/bin/python -m pytest tests/ray src/pymosaic/interop/ray.py
+
+.venv-ray/tools: pyproject.toml | $(installed)
+	$(bin)/python -m venv --clear .venv-ray
+	cp -r .venv/lib/python*/site-packages/*pymosaic_format-* .venv-ray/lib/python*/site-packages
+	.venv-ray/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	.venv-ray/bin/python -m pip install --quiet pymosaic-format --group test-ray
+	@touch $@
+
 .PHONY: bench
 bench: $(installed) ## Compare with other formats (BENCH_ARGS="--quick" or "--help" for more)
 	$(if $(findstring --cases paimon,$(BENCH_ARGS)),@$(MAKE) --no-print-directory bench-paimon,$(bin)/python -m benchmarks $(BENCH_ARGS))
@@ -99,13 +110,13 @@ docs: $(installed) ## Build the documentation site into build/site
 	NO_MKDOCS_2_WARNING=1 $(bin)/python -m mkdocs build --quiet --strict
 
 .PHONY: check
-check: $(installed) docs ## Lint, check formatting and types, build the site and try its search, build sdist and wheel, try the wheel
+check: $(installed) docs ## Lint, check formatting and types, build the site and try its search and its layout, build sdist and wheel, try the wheel
 	$(bin)/ruff check
 	$(bin)/ruff format --check
 	$(bin)/mypy
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(bin)/pyright
 	@scripts/ensure-system chromium
-	$(bin)/python scripts/check_search.py build/site
+	$(bin)/python scripts/check_site.py build/site
 	$(bin)/python scripts/check_types.py
 	rm -rf dist
 	$(bin)/python -m build --quiet
@@ -178,7 +189,7 @@ build/fuzz/coverage.so: tests/fuzz/coverage.c
 
 .PHONY: clean
 clean: ## Remove .venv, caches and everything built
-	rm -rf .venv .venv-paimon .venv-spark-* build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-paimon .venv-ray .venv-spark-* build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -rf src/*.egg-info $(addsuffix /*.so,$(kernels))
 	find src tests benchmarks examples scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -13,6 +13,14 @@ collect_ignore = [f"src/{name.replace('.', '/')}.py" for name in MODULES]
 if find_spec("pypaimon") is None and Path(sys.prefix).name != ".venv-paimon":
     collect_ignore += ["tests/paimon", "src/pymosaic/paimon"]
 
+# Ray is large, so that it has an environment of its own, too (`make test-ray`).
+if find_spec("ray") is None and Path(sys.prefix).name != ".venv-ray":
+    collect_ignore += [
+        "tests/ray",
+        "src/pymosaic/interop/ray.py",
+        "src/pymosaic/interop/ray_source.py",
+    ]
+
 
 @pytest.fixture(autouse=True)
 def _doctest_directory(request: pytest.FixtureRequest) -> None:

@@ -15,8 +15,8 @@ def main() -> int:
     programs = Path(sys.executable).parent
     environment = {
         **os.environ,
-        # Where pyright looks for the package and for what it imports.
-        "PYTHONPATH": str(ROOT / "src"),
+        # Where pyright looks for the package and for what it imports: here, it ignores stubPath.
+        "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests' / 'typed' / 'stubs'}",
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "VIRTUAL_ENV": str(programs.parent),
         "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pymosaic.arrow.statistics import ColumnStatistics
+    from pymosaic.arrow.structs import unflatten
     from pymosaic.build import Build
     from pymosaic.datasets.compact import CompactionReport, compact
     from pymosaic.datasets.dataset import Dataset, Fragment, dataset
@@ -45,11 +46,14 @@ if TYPE_CHECKING:
     from pymosaic.file.verify.file import Finding
     from pymosaic.file.writer import MosaicWriter, write_table
     from pymosaic.filters.text import FilterSyntaxError, parse_filter
+    from pymosaic.interop.dask import to_dask
+    from pymosaic.interop.huggingface import to_hf
     from pymosaic.interop.pandas import read_pandas
     from pymosaic.interop.polars import scan_polars
+    from pymosaic.interop.ray import to_ray
     from pymosaic.limits import Limits
     from pymosaic.profiling.profile import Profile
-    from pymosaic.report import write_report
+    from pymosaic.report import Picture, view, write_report
 
 # The one place that names the version; pyproject.toml takes it from here.
 __version__ = "0.1.0"
@@ -85,6 +89,7 @@ __all__ = [
     "MosaicError",
     "MosaicFile",
     "MosaicWriter",
+    "Picture",
     "Piece",
     "Profile",
     "Recommendation",
@@ -108,9 +113,14 @@ __all__ = [
     "read_schema",
     "read_table",
     "scan_polars",
+    "to_dask",
+    "to_hf",
+    "to_ray",
     "tune",
+    "unflatten",
     "vacuum",
     "verify",
+    "view",
     "write_dataset",
     "write_report",
     "write_table",
@@ -179,8 +189,11 @@ _MODULES = {
         "FilterSyntaxError",
         "parse_filter",
     ),
+    "interop.dask": ("to_dask",),
+    "interop.huggingface": ("to_hf",),
     "interop.pandas": ("read_pandas",),
     "interop.polars": ("scan_polars",),
+    "interop.ray": ("to_ray",),
     "limits": ("Limits",),
     "file.metadata": (
         "BucketMetadata",
@@ -190,8 +203,13 @@ _MODULES = {
     ),
     "file.reader": ("MosaicFile",),
     "profiling.profile": ("Profile",),
-    "report": ("write_report",),
+    "report": (
+        "Picture",
+        "view",
+        "write_report",
+    ),
     "arrow.statistics": ("ColumnStatistics",),
+    "arrow.structs": ("unflatten",),
     "file.verify.file": ("Finding",),
     "file.writer": (
         "MosaicWriter",

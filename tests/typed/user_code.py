@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 def read_and_write(table: pa.Table, path: Path) -> None:
     pymosaic.write_table(table, path, num_buckets="auto", statistics=["age"], checksum=True)
     pymosaic.write_table(table, path, num_buckets=300, statistics=True)
+    pymosaic.write_table(table, path, flatten=".")
+    assert_type(pymosaic.unflatten(table), pa.Table)
+    assert_type(pymosaic.view(path, samples=0), pymosaic.Picture)
     with pymosaic.MosaicWriter(path, table.schema, compression_level=3) as writer:
         assert_type(writer, pymosaic.MosaicWriter)
         writer.write(table)
@@ -68,6 +71,9 @@ def tend_a_dataset(table: pa.Table, base: str) -> None:
 def other_engines(base: str, spark: SparkSession, frame: DataFrame) -> Iterator[DataFrame]:
     lazy: pl.LazyFrame = pymosaic.scan_polars(base)
     assert_type(lazy, "pl.LazyFrame")
+    pymosaic.to_dask(base, columns=["device"], filters="day = 3", dtype_backend="numpy_nullable")
+    pymosaic.to_hf(pymosaic.dataset(base), exclude=["device"], max_part_bytes=1 << 20)
+    pymosaic.to_ray(base, filters=[("day", "=", 3)], override_num_blocks=4)
     assert_type(pymosaic.spark.enable(spark), pymosaic.spark.Support)
     yield pymosaic.spark.read(spark, base, columns=["device"], maxPartitionBytes="64m")
     pymosaic.spark.write(frame, base, mode="append", partition_by=["day"])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
@@ -89,6 +89,21 @@ class ScanTask:
     def output_schema(self) -> pa.Schema:
         """The schema of the batches that are read."""
         return self.schema if self.original is None else self.original
+
+    def selected(self, names: Sequence[str]) -> ScanTask:
+        """The same rows with some of the columns, by their whole names."""
+        places = [self.schema.get_field_index(name) for name in names]
+        schema = pa.schema([self.schema.field(place) for place in places], self.schema.metadata)
+        if self.original is None:
+            return replace(self, schema=schema)
+        original = [self.original.field(place) for place in places]
+        known = set(self.changed)
+        return replace(
+            self,
+            schema=schema,
+            original=pa.schema(original, self.original.metadata),
+            changed=tuple(number for number, place in enumerate(places) if place in known),
+        )
 
     def constants(self, partition: Partition) -> dict[str, pa.Scalar]:
         """The values of a file's partition columns."""

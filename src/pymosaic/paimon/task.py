@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -80,6 +80,15 @@ class PaimonTask:
 
     def __getstate__(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    @property
+    def output_schema(self) -> pa.Schema:
+        """The schema of the batches that are read."""
+        return self.schema
+
+    def selected(self, names: Sequence[str]) -> PaimonTask:
+        """The same rows with some of the columns, by their whole names."""
+        return replace(self, schema=pa.schema([self.schema.field(name) for name in names]))
 
     @cached_property
     def _fields(self) -> TableFields:

@@ -1,0 +1,6 @@
+# What pymosaic uses of Ray, which is not installed where types are checked.
+from typing import Any
+
+class Dataset: ...
+
+def read_datasource(datasource: object, **options: Any) -> Dataset: ...
