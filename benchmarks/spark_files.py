@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from tests.datasets.many_files import PARTITIONS, link_files, make_dataset
 from tests.figures import peak_memory
 
-from benchmarks.measure import stopwatch
+from benchmarks.processor import stopwatches
 from benchmarks.report import Rows, format_value
 from benchmarks.spark_child import FORMATS, in_session, start
 
@@ -24,7 +24,7 @@ _SLACK = 1.2
 
 def file_rows(directory: Path, counts: Sequence[int]) -> Rows:
     """Measure both formats for each number of files; the rows of a table about it."""
-    rows = [["files", "Mosaic", "Parquet", "ratio", "growth", "", "driver's Python"]]
+    rows = [["files", "Mosaic", "Parquet", "ratio", "growth", "", "processor time", "memory"]]
     before: tuple[int, float] | None = None
     for count in counts:
         make_dataset(directory / f"mosaic-{count}", count)
@@ -34,7 +34,13 @@ def file_rows(directory: Path, counts: Sequence[int]) -> Rows:
             for name in FORMATS
         }
         ours, theirs = found["mosaic"]["seconds"], found["parquet"]["seconds"]
-        print(f"{count:,} files: {ours:.1f} s, Parquet {theirs:.1f} s", file=sys.stderr, flush=True)
+        busy = [found[name]["processor"] for name in FORMATS]
+        print(
+            f"{count:,} files: {ours:.1f} s ({busy[0]:.1f} s of processor time), "
+            f"Parquet {theirs:.1f} s ({busy[1]:.1f} s)",
+            file=sys.stderr,
+            flush=True,
+        )
         growth = verdict = ""
         if before is not None:
             share = (ours / before[1]) / (count / before[0])
@@ -49,6 +55,7 @@ def file_rows(directory: Path, counts: Sequence[int]) -> Rows:
                 f"{theirs / ours:.1f}x",
                 growth,
                 verdict,
+                " and ".join(format_value(seconds, "seconds") for seconds in busy),
                 format_value(found["mosaic"]["memory"], "bytes"),
             ]
         )
@@ -82,9 +89,10 @@ def _child(name: str, path: str) -> None:
         frame = spark.read.format(name).load(path)
         return int(frame.where("n >= 0").selectExpr("count(n) AS rows").collect()[0].rows)
 
-    seconds, rows = stopwatch(query)
+    seconds, processor, rows = stopwatches(query)
     assert rows > 0
-    sys.stdout.write(json.dumps({"seconds": seconds, "memory": peak_memory()}) + "\n")
+    found = {"seconds": seconds, "processor": processor, "memory": peak_memory()}
+    sys.stdout.write(json.dumps(found) + "\n")
     spark.stop()
 
 

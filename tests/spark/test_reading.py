@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import types as st
@@ -77,6 +78,13 @@ def test_columns_and_filters_narrow_the_relation(spark, tmp_path):
     flat = pymosaic.spark.read(spark, tmp_path, filters=[("id", ">", 1), ("id", "<", 5)])
     assert flat.count() == 3
     assert flat.where("id = 4 or id = 5").count() == 1
+    spoken = pymosaic.spark.read(spark, tmp_path, filters="id > 1 and price < 1.25")
+    assert sorted(row["id"] for row in spoken.collect()) == [2, 3, 4]
+    between = (pc.field("id") > 1) & (pc.field("day") < datetime.date(2024, 1, 5))
+    expressed = pymosaic.spark.read(spark, tmp_path, filters=between)
+    assert sorted(row["id"] for row in expressed.collect()) == [2, 3]
+    with pytest.raises(pymosaic.UnsupportedFeatureError, match=r"use DataFrame\.filter"):
+        pymosaic.spark.read(spark, tmp_path, filters=pc.field("id") > pc.field("other"))
     with pytest.raises(pymosaic.InvalidOptionError, match="columns must be a list"):
         pymosaic.spark.read(spark, tmp_path, columns="id")
     with pytest.raises(Exception, match="no column matches 'idd'"):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -374,3 +375,14 @@ def test_partition_columns_come_back_in_their_types_on_request(spark, base):
         "int",
     ]
     assert inferred.select("flag", "text", "at").first() == ("true", 7, frame.first().at)
+
+
+def test_the_advice_for_a_struct_column_works(spark, tmp_path):
+    df = spark.sql("SELECT 1 AS id, named_struct('x', 2, 'y', 'a') AS place")
+    target = str(tmp_path / "places")
+    with pytest.raises(Exception, match="make its fields columns of their own") as refused:
+        df.write.format("mosaic").save(target)
+    advice = re.search(r"own: (df\.withColumns\(.*\.drop\('place'\))", str(refused.value))
+    assert advice is not None
+    eval(advice[1], {"df": df}).write.format("mosaic").save(target)
+    assert pymosaic.read_table(target).to_pylist() == [{"id": 1, "place.x": 2, "place.y": "a"}]

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from pymosaic.datasets.modes import WriteMode
-from pymosaic.errors import InvalidOptionError
+from pymosaic.errors import InvalidOptionError, UnsupportedFeatureError
 from pymosaic.spark.options import CASE_SENSITIVE, MODE
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.types import StructType
 
     from pymosaic.datasets.vacuum import VacuumReport
+    from pymosaic.filters.given import Filters
+    from pymosaic.filters.row_filter import Filter
 
 __all__ = ["check_mode", "option_text", "read", "vacuum", "write"]
 
@@ -27,7 +30,7 @@ def read(
     path: Path | Iterable[Path],
     *,
     columns: Iterable[str] | None = None,
-    filters: object = None,
+    filters: Filters | None = None,
     **options: object,
 ) -> DataFrame:
     """Read Mosaic files as a DataFrame.
@@ -40,8 +43,9 @@ def read(
         Directories, files or patterns.
     columns : list of str, optional
         Names and patterns of the columns to read.
-    filters : list of tuples, or list of lists of tuples, optional
-        Rows to keep, as in :func:`pymosaic.read_table`.
+    filters : str, list of tuples, list of lists of tuples, or pyarrow expression, optional
+        Rows to keep, as in :func:`pymosaic.read_table`. An expression may compare columns with
+        values only.
     **options
         Options of the source, by their names in Spark: ``maxPartitionBytes="64m"``.
 
@@ -76,16 +80,40 @@ def read(
         reader = reader.option("columns", json.dumps(list(columns)))
     if filters is not None:
         from pymosaic.filters import wire
-        from pymosaic.filters.tuples import parse_filters
 
-        row_filter = parse_filters(filters)
-        assert row_filter is not None
+        row_filter = _row_filter(filters, lambda: _load(reader, path).schema)
         reader = reader.option("filters", wire.dumps(row_filter.as_tuples()))
     for key, value in options.items():
         reader = reader.option(key, option_text(value))
+    return _load(reader, path)
+
+
+def _load(reader: DataFrameReader, path: Path | Iterable[Path]) -> DataFrame:
     if isinstance(path, str | os.PathLike):
         return reader.load(os.fspath(path))
     return reader.load([os.fspath(item) for item in path])
+
+
+def _row_filter(filters: object, schema: Callable[[], StructType]) -> Filter:
+    """Text, tuples or an expression of pyarrow as a filter that can be sent to tasks."""
+    import pyarrow.compute as pc
+
+    from pymosaic.filters.arrow_expressions import push_down
+    from pymosaic.filters.tuples import parse_filters
+
+    if not isinstance(filters, pc.Expression):
+        row_filter = parse_filters(filters)
+        assert row_filter is not None
+        return row_filter
+    from pymosaic.spark.types import arrow_schema
+
+    pushdown = push_down(filters, arrow_schema(schema()))
+    if pushdown.row_filter is None or not pushdown.exact:
+        raise UnsupportedFeatureError(
+            f"filters: {filters} is more than comparisons of columns with values; "
+            "use DataFrame.filter for it"
+        )
+    return pushdown.row_filter
 
 
 def write(

@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary, WeakSet
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 from pymosaic.spark.connect import local_server, server_is_ready
+from pymosaic.spark.wide_frames import aggregate_without_encoders
 from pymosaic.threads import Background
 
 __all__ = ["Support", "active", "enable", "own_python"]
@@ -33,6 +34,7 @@ _SOURCES = (
     "MosaicChecks",
     "MosaicCommands",
     "MosaicFiles",
+    "MosaicFrames",
     "MosaicMetrics",
     "MosaicProvider",
     "MosaicScans",
@@ -188,6 +190,7 @@ def _install(spark: Any) -> None:
     wrapped = _wrapped(spark, MosaicDataSource)
     ensure_callback_server_started(context._gateway)  # type: ignore[no-untyped-call]
     source = _new(context, "MosaicSource", wrapped, DriverPlanner())
+    aggregate_without_encoders(context._gateway, _new(context, "MosaicFrames"))
     with active(spark):
         source.install()
         _install_rules(spark)

@@ -64,7 +64,9 @@ _PLAIN: dict[pa.DataType, st.DataType] = {
 # Types without parameters, by their numbers: hashing a type takes its text.
 _BY_NUMBER = {arrow_type.id: data_type for arrow_type, data_type in _PLAIN.items()}
 _ADVICE = {
-    "struct": "make its fields columns of their own: df.select('*', '{name}.*').drop('{name}')",
+    "struct": "make its fields columns of their own: "
+    "df.withColumns({{f'{name}.{{c}}': df['{name}'][c] "
+    "for c in df.schema['{name}'].dataType.names}}).drop('{name}')",
     "variant": "cast it to string: CAST({name} AS STRING), or to_json({name})",
     "interval": "cast it to a number, such as its seconds",
     "calendarinterval": "split it into integer columns",

@@ -24,14 +24,15 @@ from pymosaic.spark.jobs.entity_chunks import Chunk, chunks
 from pymosaic.spark.jobs.frames import (
     Source,
     check_apart,
+    check_keys,
     column,
+    default_partitions,
     is_case_sensitive,
     key_column,
     load,
     names_of,
     resolve_columns,
 )
-from pymosaic.spark.jobs.pivot import check_keys, default_partitions
 from pymosaic.spark.jobs.report import JobReport, Stopwatch
 from pymosaic.spark.jobs.tasks import Watch
 from pymosaic.spark.jobs.writing import open_writer, write_by_tasks

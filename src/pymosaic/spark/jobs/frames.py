@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Source",
     "check_apart",
+    "check_keys",
     "column",
+    "default_partitions",
     "is_case_sensitive",
     "key_column",
     "load",
@@ -43,6 +45,8 @@ _FORMATS = {
 # After the extension that tells the format.
 _WILDCARD = re.compile(r"[*?\[{]")
 _COMPRESSIONS = ("gz", "bz2", "zst", "snappy", "lz4", "deflate")
+_ROWS_PER_PARTITION = 4_000_000
+_LEAST_ROWS_PER_PARTITION = 50_000
 
 
 def load(
@@ -232,3 +236,19 @@ def key_column(frame: DataFrame, name: str) -> Column:
     if not isinstance(data_type, DoubleType | FloatType):
         return column(name)
     return f.when(column(name) == 0, f.lit(0.0).cast(data_type)).otherwise(column(name))
+
+
+def default_partitions(spark: SparkSession, num_rows: int) -> int:
+    """The number of tasks for rows that are shuffled by key."""
+    context = getattr(spark, "sparkContext", None) if hasattr(spark, "_jsparkSession") else None
+    parallel = context.defaultParallelism if context is not None else 8
+    busy = min(parallel, num_rows // _LEAST_ROWS_PER_PARTITION)
+    return max(1, busy, -(-num_rows // _ROWS_PER_PARTITION))
+
+
+def check_keys(frame: DataFrame, option: str, names: Sequence[str]) -> None:
+    """Refuse keys that cannot be compared."""
+    for name in names:
+        text = frame.schema.fields[frame.columns.index(name)].dataType.simpleString()
+        if text.startswith(("array", "map", "struct", "variant")):
+            raise InvalidOptionError(f"{option}: column {name!r} of type {text} cannot be a key")
