@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from html.parser import HTMLParser
 
 import numpy as np
@@ -78,3 +79,44 @@ def test_many_types_stay_small():
     sink = pa.BufferOutputStream()
     pymosaic.write_table(pa.schema(fields).empty_table(), sink)
     assert "… 30 more" in shown(pymosaic.MosaicFile(sink.getvalue()))
+
+
+class Frames(HTMLParser):
+    """Collects the attributes of frames."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.frames: list[dict[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag == "iframe"
+        self.frames.append(dict(attrs))
+
+
+def test_the_picture_is_in_a_frame_that_cannot_reach_the_notebook(tmp_path) -> None:
+    path = tmp_path / "small.mosaic"
+    pymosaic.write_table(pa.table({HOSTILE: pa.array([1, 2], pa.uint8())}), path)
+    with pymosaic.MosaicFile(path) as file:
+        picture = pymosaic.view(file, title=HOSTILE)
+        assert file.schema.field(0).type == pa.uint8(), "the file reads as before"
+    parser = Frames()
+    parser.feed(picture._repr_html_())
+    [frame] = parser.frames
+    assert frame["sandbox"] == "allow-scripts"
+    assert frame["title"] == HOSTILE
+    # The frame has the page that write_report writes.
+    saved = tmp_path / "saved.html"
+    assert picture.save(saved) == str(saved)
+    assert frame["srcdoc"] == saved.read_text("utf-8")
+    pymosaic.write_report(path, tmp_path / "report.html", title=HOSTILE)
+    assert (tmp_path / "report.html").read_bytes() == saved.read_bytes()
+    assert "default-src 'none'" in str(frame["srcdoc"]), "it loads nothing"
+    assert "save(path)" in repr(picture)
+
+
+@pytest.mark.parametrize(("samples", "title"), [(-1, None), (1.5, None), (1, 7)])
+def test_a_picture_of_wrong_arguments_is_refused(samples: object, title: object) -> None:
+    target = io.BytesIO()
+    pymosaic.write_table(pa.table({"n": [1]}), target)
+    with pytest.raises(pymosaic.InvalidOptionError, match="must be"):
+        pymosaic.view(target, samples=samples, title=title)  # type: ignore[arg-type]

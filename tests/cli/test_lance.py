@@ -33,6 +33,38 @@ def test_lance_files_are_written_read_and_looked_into(run, small, tmp_path):
     ]
 
 
+def test_sizes_of_lance_columns_are_those_of_their_pages(run, small, tmp_path):
+    target = tmp_path / "some.lance"
+    assert run("convert", small, target, "-c", "id,city,tags").code == 0
+    pages: dict[str, int] = {}
+    for page in run("pages", target).lines():
+        pages[page["column"]] = pages.get(page["column"], 0) + page["compressed_bytes"]
+    sizes = run("column-size", target, "--json").json()
+    assert {row["column"]: row["bytes"] for row in sizes["columns"]} == pages
+    assert all(row["exact"] and row["raw_bytes"] is None for row in sizes["columns"])
+    assert sizes["bytes"] == sizes["data_bytes"] == sum(pages.values())
+    by_type = run("column-size", target, "--by", "type", "-c", "id").lines()
+    assert [(row["type"], row["bytes"]) for row in by_type] == [("int64", pages["id"])]
+    encodings = run("column-size", target, "--by", "encoding").lines()
+    assert sum(row["bytes"] for row in encodings) == sum(pages.values())
+    both = run("column-size", target, small, "--json").json()
+    assert (both["num_files"], both["raw_bytes"]) == (2, None)
+    table = run("column-size", target, "--format", "table")
+    assert "raw" not in table.stdout.splitlines()[0]
+    buckets = run("column-size", target, "--by", "bucket")
+    assert (buckets.code, "only Mosaic files have buckets" in buckets.stderr) == (2, True)
+
+
+def test_lance_files_have_no_statistics_and_stats_says_so(run, small, tmp_path):
+    target = tmp_path / "some.lance"
+    assert run("convert", small, target, "-c", "id").code == 0
+    assert "`pymosaic profile` computes" in run("stats", target, "--format", "table").stdout
+    facts = run("stats", target, "--json").json()
+    assert (facts["num_rows"], facts["statistics"]) == (ROWS, [])
+    assert run("stats", target, "-c", "missing").code != 0
+    assert run("stats", target, "--row-group", "0").code == 2
+
+
 def test_lance_datasets_are_read_by_pylance(run, tmp_path):
     # In a process of its own: pylance starts threads that forks of this one would not have.
     code = (

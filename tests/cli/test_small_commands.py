@@ -22,6 +22,18 @@ def days(tmp_path):
     return tmp_path / "days"
 
 
+def test_the_list_of_commands_cuts_no_description(run):
+    lines = run("--help", COLUMNS="80").stdout.splitlines()
+    assert [line for line in lines[1:] if line.endswith(("...", "…"))] == []
+    assert max(map(len, lines)) <= 80
+
+
+def test_the_sizes_of_an_empty_file_have_no_ratio(run, tmp_path):
+    pymosaic.write_table(pa.table({"a": pa.array([], pa.int64())}), tmp_path / "empty.mosaic")
+    title = run("column-size", tmp_path / "empty.mosaic", "--format", "table", COLUMNS="200").stdout
+    assert title.splitlines()[0].endswith("1 column, 0 B of 0 B (raw 0 B)")
+
+
 class TestInfo:
     def test_a_file_on_one_screen(self, run, small):
         result = run("info", small, "--format", "table")

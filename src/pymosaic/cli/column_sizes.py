@@ -12,7 +12,7 @@ from pymosaic.cli.names import common_affixes, first_word
 if TYPE_CHECKING:
     from pymosaic.file.reader import MosaicFile
 
-__all__ = ["By", "ColumnSize", "add_column_sizes", "grouped"]
+__all__ = ["By", "ColumnSize", "add_column_sizes", "added", "grouped"]
 
 
 class By(enum.StrEnum):
@@ -27,14 +27,17 @@ class By(enum.StrEnum):
 
 @dataclass(slots=True)
 class ColumnSize:
-    """The size of a column in one or more files, or of a group of columns."""
+    """The size of a column in one or more files, or of a group of columns.
+
+    ``raw_bytes`` is None if a file does not tell it: Lance files do not.
+    """
 
     name: str
     type: str = ""
     bucket: int | None = None
     num_columns: int = 1
     num_bytes: int = 0
-    raw_bytes: int = 0
+    raw_bytes: int | None = 0
     exact: bool = True
     encodings: dict[str, int] = field(default_factory=dict)
 
@@ -69,7 +72,7 @@ def add_column_sizes(
                 size = sizes.get(column.name)
                 if size is None:
                     continue
-                size.raw_bytes += column.raw_size
+                size.raw_bytes = added(size.raw_bytes, column.raw_size)
                 stored = 0
                 if column.compressed_size is not None:
                     stored = column.compressed_size
@@ -81,6 +84,11 @@ def add_column_sizes(
                 size.encodings[encoding] = size.encodings.get(encoding, 0) + stored
 
 
+def added(size: int | None, more: int | None) -> int | None:
+    """The sum of two sizes, which is unknown if one of them is."""
+    return None if size is None or more is None else size + more
+
+
 def grouped(sizes: Iterable[ColumnSize], by: By) -> list[ColumnSize]:
     """Columns of a prefix, type, encoding or bucket summed up."""
     columns = list(sizes)
@@ -88,11 +96,11 @@ def grouped(sizes: Iterable[ColumnSize], by: By) -> list[ColumnSize]:
         return columns
     groups: dict[str, ColumnSize] = {}
 
-    def add(key: str, num_bytes: int, raw_bytes: int, exact: bool) -> None:
+    def add(key: str, num_bytes: int, raw_bytes: int | None, exact: bool) -> None:
         group = groups.setdefault(key, ColumnSize(key, num_columns=0))
         group.num_columns += 1
         group.num_bytes += num_bytes
-        group.raw_bytes += raw_bytes
+        group.raw_bytes = added(group.raw_bytes, raw_bytes)
         group.exact = group.exact and exact
 
     shared = len(common_affixes([column.name for column in columns]).prefix)
@@ -101,7 +109,8 @@ def grouped(sizes: Iterable[ColumnSize], by: By) -> list[ColumnSize]:
             # A column may have several, one in each row group.
             for encoding, stored in column.encodings.items():
                 share = stored / column.num_bytes if column.num_bytes else 1 / len(column.encodings)
-                add(encoding, stored, round(column.raw_bytes * share), column.exact)
+                raw = None if column.raw_bytes is None else round(column.raw_bytes * share)
+                add(encoding, stored, raw, column.exact)
             continue
         if by is By.PREFIX:
             key = first_word(column.name, shared)

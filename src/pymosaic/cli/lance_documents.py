@@ -1,16 +1,17 @@
-"""What ``meta`` and ``pages`` show for Lance files."""
+"""What ``meta``, ``pages``, ``column-size`` and ``stats`` show for Lance files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from pymosaic.cli.column_sizes import ColumnSize
 from pymosaic.cli.inputs import select_names
 from pymosaic.cli.output import Cell, Document, Field
 from pymosaic.cli.text import count
 from pymosaic.lance import LanceFile, LancePage
 
-__all__ = ["lance_meta", "lance_pages"]
+__all__ = ["add_lance_sizes", "lance_meta", "lance_pages", "lance_statistics"]
 
 _COLUMNS = (
     Field("column", Cell.NAME),
@@ -73,6 +74,35 @@ def lance_pages(path: str, columns: list[str] | None) -> Document:
             for page in pages
         ]
     return Document(f"{path}: {count(len(rows), 'page')}", facts, "pages", _PAGES, rows)
+
+
+def add_lance_sizes(sizes: dict[str, ColumnSize], path: str) -> int:
+    """Add the sizes of a file's columns, which their metadata lists; returns the size of all data.
+
+    The sizes before compression are not stored, so they are unknown.
+    """
+    stored = 0
+    with LanceFile(path) as file:
+        for field in file.schema:
+            size = sizes.setdefault(field.name, ColumnSize(field.name, str(field.type)))
+            size.raw_bytes = None
+        for name, _, pages in _leaves(file, file.column_names):
+            size = sizes[name]
+            for page in pages:
+                size.num_bytes += page.num_bytes
+                stored += page.num_bytes
+                encoding = _encoding(page) or type(page.layout).__name__.removesuffix("Layout")
+                size.encodings[encoding] = size.encodings.get(encoding, 0) + page.num_bytes
+    return stored
+
+
+def lance_statistics(path: str, columns: list[str] | None, fields: tuple[Field, ...]) -> Document:
+    """Nothing: Lance files store no statistics. The columns must exist all the same."""
+    with LanceFile(path) as file:
+        select_names(columns, file.column_names)
+        facts = {"file": path, "num_rows": file.num_rows, "num_row_groups": None}
+    empty = "Lance files store no statistics; `pymosaic profile` computes them from the rows"
+    return Document(path, facts, "statistics", fields, [], empty=empty)
 
 
 def _leaves(file: LanceFile, names: list[str]) -> Iterator[tuple[str, str, tuple[LancePage, ...]]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pymosaic.cli.column_sizes import ColumnSize
+from pymosaic.cli.column_sizes import ColumnSize, added
 from pymosaic.cli.inputs import check_row_groups, select_names
 from pymosaic.cli.output import Cell, Document, Field
 from pymosaic.cli.text import count
@@ -71,7 +71,7 @@ def add_parquet_sizes(sizes: dict[str, ColumnSize], path: str) -> int:
         for _, chunk, index in _chunks(file, range(file.num_row_groups)):
             size = sizes[owners[index].name]
             size.num_bytes += chunk.total_compressed_size
-            size.raw_bytes += chunk.total_uncompressed_size
+            size.raw_bytes = added(size.raw_bytes, chunk.total_uncompressed_size)
             stored += chunk.total_compressed_size
             encoding = _encoding(chunk.encodings)
             size.encodings[encoding] = size.encodings.get(encoding, 0) + chunk.total_compressed_size

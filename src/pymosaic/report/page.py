@@ -19,14 +19,15 @@ from importlib.resources.abc import Traversable
 from numbers import Integral
 
 from pymosaic.errors import InvalidOptionError
-from pymosaic.file.reader import MosaicFile
-from pymosaic.io import SourceLike, open_sink
+from pymosaic.file.reader import MosaicFile, in_stored_types
+from pymosaic.io import SourceLike
 from pymosaic.keywords import checked_keywords
 from pymosaic.report.contents import collect
 from pymosaic.report.dataset_contents import collect_dataset
 from pymosaic.report.payload import pack
+from pymosaic.report.picture import Picture
 
-__all__ = ["DEFAULT_SAMPLES", "browse_page", "write_report"]
+__all__ = ["DEFAULT_SAMPLES", "browse_page", "view", "write_report"]
 
 DEFAULT_SAMPLES = 5
 _MAX_SAMPLES = 100
@@ -96,44 +97,73 @@ def write_report(
     >>> pymosaic.write_report("small.mosaic", "small.html")
     'small.html'
     """
+    return view(source, filesystem=filesystem, samples=samples, title=title).save(out)
+
+
+@checked_keywords()
+def view(
+    source: SourceLike | MosaicFile,
+    *,
+    filesystem: object = None,
+    samples: int = DEFAULT_SAMPLES,
+    title: str | None = None,
+) -> Picture:
+    """The page of :func:`pymosaic.write_report` as an object, which notebooks show.
+
+    Parameters
+    ----------
+    source : MosaicFile, or as for :func:`pymosaic.write_report`
+    filesystem, samples, title
+        As for :func:`pymosaic.write_report`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic
+    >>> pymosaic.write_table(pa.table({"n": range(9)}), "nine.mosaic")
+    >>> pymosaic.view("nine.mosaic").save("nine.html")
+    'nine.html'
+    """
+    if isinstance(source, MosaicFile):
+        return _file_picture(in_stored_types(source), samples, title)
+    if filesystem is None and isinstance(source, str | os.PathLike) and os.path.isdir(source):
+        return _dataset_picture(os.fspath(source), title)
+    with MosaicFile(source, filesystem=filesystem, types="mosaic") as file:
+        return _file_picture(file, samples, title)
+
+
+def _check_title(title: str | None) -> None:
+    if title is not None and not isinstance(title, str):
+        raise InvalidOptionError(f"title must be a str, got {title!r}")
+
+
+def _dataset_picture(base: str, title: str | None = None) -> Picture:
+    """The picture of a local directory with a dataset."""
+    _check_title(title)
+    document = collect_dataset(base, title)
+    text = json.dumps(document, ensure_ascii=True, separators=(",", ":"))
+    payload = gzip.compress(text.encode(), 6, mtime=0)
+    return _picture(document["title"], payload, "dataset.html", _DATASET_SCRIPTS, _DATASET_STYLES)
+
+
+def _file_picture(file: MosaicFile, samples: int, title: str | None = None) -> Picture:
+    """The picture of a file that was opened with ``types="mosaic"``."""
     if not isinstance(samples, Integral) or isinstance(samples, bool):
         raise InvalidOptionError(f"samples must be an int, got {samples!r}")
     if not 0 <= samples <= _MAX_SAMPLES:
         raise InvalidOptionError(f"samples must be from 0 to {_MAX_SAMPLES}, got {samples}")
-    if title is not None and not isinstance(title, str):
-        raise InvalidOptionError(f"title must be a str, got {title!r}")
-    if filesystem is None and isinstance(source, str | os.PathLike) and os.path.isdir(source):
-        document = collect_dataset(os.fspath(source), title)
-        text = json.dumps(document, ensure_ascii=True, separators=(",", ":"))
-        page = _page(
-            document["title"],
-            gzip.compress(text.encode(), 6, mtime=0),
-            "dataset.html",
-            _DATASET_SCRIPTS,
-            _DATASET_STYLES,
-        )
-    else:
-        with MosaicFile(source, filesystem=filesystem, types="mosaic") as file:
-            document, arrays = collect(file, int(samples), title)
-        payload = pack(document, arrays)
-        page = _page(document["title"], payload, "page.html", _SCRIPTS, _STYLES)
-    sink = open_sink(out)
-    try:
-        sink.write(page)
-        sink.commit()
-    except BaseException:
-        sink.abort()
-        raise
-    return os.fspath(out)
+    _check_title(title)
+    document, arrays = collect(file, int(samples), title)
+    payload = pack(document, arrays)
+    return _picture(document["title"], payload, "page.html", _SCRIPTS, _STYLES)
 
 
-def _page(
+def _picture(
     title: str,
     payload: bytes,
     template_name: str,
     scripts: tuple[str, ...],
     styles: tuple[str, ...],
-) -> bytes:
+) -> Picture:
     """The whole page: the template with its parts filled in."""
     assets = files("pymosaic.report") / "assets"
     script = '"use strict";\n(() => {\n' + _joined(assets, scripts) + "})();\n"
@@ -152,7 +182,8 @@ def _page(
     }
     template = (assets / template_name).read_bytes()
     # In one pass, so that the content of a part is never taken for the name of another.
-    return re.sub(rb"\{\{(\w+)\}\}", lambda place: parts[place[1].decode()], template)
+    page = re.sub(rb"\{\{(\w+)\}\}", lambda place: parts[place[1].decode()], template)
+    return Picture(title, page)
 
 
 def browse_page() -> tuple[bytes, str]:

@@ -32,7 +32,7 @@ def command(
     """Look at the rows of a file or dataset in the browser.
 
     Scroll, search columns, filter rows, count values; with OTHER, see which values differ. The page
-    is served on this machine only, to who knows its address. Ctrl-C ends it.
+    is served on this machine only, and only to those who know its address. Ctrl-C stops it.
     """
     from pymosaic.cli.notices import tell
     from pymosaic.report.browse import BrowseServer

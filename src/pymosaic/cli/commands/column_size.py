@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pymosaic.cli.column_sizes import By, ColumnSize, add_column_sizes, grouped
+from pymosaic.cli.column_sizes import By, ColumnSize, add_column_sizes, added, grouped
 from pymosaic.cli.options import Columns, Files, inspecting
 from pymosaic.cli.output import Cell, Document, Field, Output
 from pymosaic.errors import InvalidOptionError
@@ -61,19 +61,18 @@ def command(
 
     In a paged bucket the size is exact. Other buckets are compressed as a whole: a column's size is
     then estimated from its share of the uncompressed bytes. Several files are summed up. Sizes in
-    Parquet files come from their footers.
+    Parquet and Lance files come from their metadata, and are exact.
     """
     from pymosaic.cli.inputs import mosaic_files, select_names, split_formats
     from pymosaic.cli.text import count, ratio
     from pymosaic.sizes import format_size
 
     lance, parquet, others = split_formats(files)
-    if lance:
-        raise InvalidOptionError(f"{lance[0]}: meta shows the sizes of the columns of Lance files")
-    if parquet and by is By.BUCKET:
-        raise InvalidOptionError(f"{parquet[0]}: only Mosaic files have buckets")
+    foreign = parquet + lance
+    if foreign and by is By.BUCKET:
+        raise InvalidOptionError(f"{foreign[0]}: only Mosaic files have buckets")
     sources = mosaic_files(others) if others else []
-    paths = [source.path for source in sources] + parquet
+    paths = [source.path for source in sources] + foreign
     sizes: dict[str, ColumnSize] = {}
     stored = num_columns = 0
     for source in sources:
@@ -86,12 +85,18 @@ def command(
         from pymosaic.cli.parquet_documents import add_parquet_sizes
 
         stored += add_parquet_sizes(sizes, path)
-    if len(paths) > 1 or parquet:
+    for path in lance:
+        from pymosaic.cli.lance_documents import add_lance_sizes
+
+        stored += add_lance_sizes(sizes, path)
+    if len(paths) > 1 or foreign:
         num_columns = len(sizes)
         wanted = select_names(columns, list(sizes))
         sizes = sizes if wanted is None else {name: sizes[name] for name in wanted}
     total = sum(size.num_bytes for size in sizes.values())
-    raw = sum(size.raw_bytes for size in sizes.values())
+    raw: int | None = 0
+    for size in sizes.values():
+        raw = added(raw, size.raw_bytes)
     found = grouped(sizes.values(), by)
     if sort is Order.SIZE:
         found.sort(key=lambda size: -size.num_bytes)
@@ -108,8 +113,11 @@ def command(
     title = (
         f"{facts['file']}: {count(len(paths), 'file') + ', ' if len(paths) > 1 else ''}"
         f"{count(len(sizes), 'column')}, {format_size(total)} of "
-        f"{format_size(stored)} (raw {format_size(raw)}, {ratio(raw, total)})"
+        f"{format_size(stored)}"
     )
+    if raw is not None:
+        compressed = f", {ratio(raw, total)}" if total else ""
+        title += f" (raw {format_size(raw)}{compressed})"
     rows = [_row(size, by.value, stored) for size in found[:limit]]
     key = "columns" if by is By.COLUMN else "groups"
     output.document(Document(title, facts, key, _fields(by.value), rows))

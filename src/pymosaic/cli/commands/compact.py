@@ -45,7 +45,7 @@ def command(
     num_buckets: NumBuckets = None,
     row_group_bytes: RowGroupBytes = None,
 ) -> None:
-    """Combine the many small files of a dataset into a few large ones.
+    """Combine many small files of a dataset into a few large ones.
 
     Readers see the dataset as it was before or as it is afterwards. It can be stopped at any time.
     """

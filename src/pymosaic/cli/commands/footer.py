@@ -15,7 +15,7 @@ EXAMPLES = [
 
 @inspecting
 def command(output: Output, files: Files) -> None:
-    """Show the footer, the last 32 bytes: offsets, counts, compression."""
+    """Show the footer: offsets, counts, compression."""
     from pymosaic.cli.inputs import mosaic_files
     from pymosaic.format.footer import MAGIC, VERSION
 

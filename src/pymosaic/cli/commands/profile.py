@@ -42,7 +42,7 @@ _FIELDS = (
 
 @inspecting
 def command(output: Output, files: Files, columns: Columns = None, where: Where = None) -> None:
-    """Describe what columns hold: nulls, range, mean, quantiles, distinct values.
+    """Describe columns: nulls, range, mean, distinct values.
 
     Rows are read once, a row group at a time. Quantiles are off by about 0.3 % of the rows, the
     number of distinct values by about 3 %.

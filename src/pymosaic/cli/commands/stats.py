@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pymosaic.cli.options import Columns, Files, RowGroups, inspecting
 from pymosaic.cli.output import Cell, Document, Field, Output
+from pymosaic.errors import InvalidOptionError
 
 if TYPE_CHECKING:
     from pymosaic.file.reader import MosaicFile
@@ -32,7 +33,10 @@ _FIELDS = (
 def command(
     output: Output, files: Files, columns: Columns = None, row_groups: RowGroups = None
 ) -> None:
-    """Show stored statistics by row group: minimum, maximum, nulls."""
+    """Show stored statistics by row group: minimum, maximum, nulls.
+
+    Lance files store none; profile computes such figures from the rows.
+    """
     from pymosaic.cli.inputs import chosen_row_groups, mosaic_files, select_names, split_formats
 
     lance, parquet, files = split_formats(files)
@@ -40,7 +44,12 @@ def command(
         from pymosaic.cli.parquet_documents import parquet_statistics
 
         output.document(parquet_statistics(path, columns, row_groups, _FIELDS))
-    files += lance  # which are refused, with advice
+    for path in lance:
+        from pymosaic.cli.lance_documents import lance_statistics
+
+        if row_groups:
+            raise InvalidOptionError(f"{path}: --row-group does not apply to Lance files")
+        output.document(lance_statistics(path, columns, _FIELDS))
     for source in mosaic_files(files) if files else ():
         with source.open() as file:
             path = source.path

@@ -17,7 +17,7 @@ from pymosaic.cli.commands.spark import (
 __all__ = ["group"]
 
 group: typer.Typer = typer.Typer(
-    help="Run jobs on Spark: convert, pivot, assemble, compact, verify, profile, add-columns.",
+    help="Run jobs on Spark: convert, pivot, compact and others.",
     epilog="""\b
 Examples:
   pymosaic spark pivot long.parquet wide/ --entity id --feature name
