@@ -13,7 +13,6 @@ import json
 import os
 import sys
 import traceback
-from contextlib import suppress
 from importlib import import_module
 
 from pymosaic.cli import main
@@ -65,9 +64,6 @@ def _child(request: dict) -> None:
 def serve() -> None:
     for name in PRELOADED:
         import_module(name)
-    # What recent versions of typer import when they first convert an argument.
-    with suppress(ImportError):
-        import_module("typer._adapters")
     # The collector would touch, and so copy, all that is shared with the forks.
     gc.freeze()
     for line in sys.stdin:

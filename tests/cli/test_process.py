@@ -62,7 +62,40 @@ sys.exit(f"loaded: {{loaded}}" if loaded else 0)
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("missing", ["typer", "rich"])
+# Each of these takes as long to import as the rest of a small command.
+SLOW_IMPORTS = [
+    "fsspec",
+    "pandas",
+    "pyarrow.compute",
+    "pyarrow.dataset",
+    "pyarrow.fs",
+    "pyarrow.parquet",
+    "pydantic",
+    "pymosaic.datasets",
+    "pymosaic.file.writer",
+    "rich",
+    "typer",
+]
+
+
+@pytest.mark.parametrize("command", ["count", "head"])
+def test_small_commands_import_little(command, small):
+    code = f"""
+import sys
+sys.argv = ["pymosaic", {command!r}, {str(small)!r}]
+from pymosaic.cli import main
+try:
+    main()
+except SystemExit as done:
+    assert not done.code, done.code
+loaded = [name for name in {SLOW_IMPORTS!r} if name in sys.modules]
+sys.exit(f"loaded: {{loaded}}" if loaded else 0)
+"""
+    result = python(code)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("missing", ["click", "rich"])
 def test_without_the_extra_one_line_tells_how_to_get_it(missing, small):
     code = f"""
 import sys
@@ -139,17 +172,53 @@ def complete(*words: str) -> list[str]:
         capture_output=True,
         text=True,
         env=environment(
-            _PYMOSAIC_COMPLETE="complete_bash",
+            _PYMOSAIC_COMPLETE="bash_complete",
             COMP_WORDS=" ".join(("pymosaic", *words)),
             COMP_CWORD=str(len(words)),
         ),
         timeout=TIMEOUT,
         check=False,
     )
-    return result.stdout.split()
+    return [line.partition(",")[2] for line in result.stdout.splitlines() if line]
 
 
 def test_the_shell_completes_commands_and_columns(small):
     assert complete("co") == ["column-size", "count", "convert", "compact"]
     assert complete("head", str(small), "-c", "id,s") == ["id,score", "id,seen"]
     assert complete("head", "/nosuch.mosaic", "-c", "i") == []
+    assert complete("column-size", str(small), "--by", "p") == ["prefix"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_installed_once(shell, tmp_path):
+    for _ in range(2):
+        result = subprocess.run(
+            [sys.executable, "-m", "pymosaic", "--install-completion"],
+            capture_output=True,
+            text=True,
+            env=environment(SHELL=f"/bin/{shell}", HOME=str(tmp_path)),
+            timeout=TIMEOUT,
+            check=True,
+        )
+    script = result.stdout.partition(" installed in ")[2].partition(";")[0]
+    with open(script, encoding="utf-8") as file:
+        assert "_PYMOSAIC_COMPLETE" in file.read()
+    settings = tmp_path / f".{shell}rc"
+    if shell == "fish":
+        assert not settings.exists()
+    else:
+        assert len(settings.read_text().splitlines()) == 1
+
+
+def test_an_unknown_shell_is_an_error_that_names_the_known_ones():
+    result = subprocess.run(
+        [sys.executable, "-m", "pymosaic", "--show-completion"],
+        capture_output=True,
+        text=True,
+        env=environment(SHELL="/bin/tcsh"),
+        timeout=TIMEOUT,
+        check=False,
+    )
+    assert result.returncode == 2
+    assert "'tcsh'" in result.stderr
+    assert "bash, zsh, fish" in result.stderr

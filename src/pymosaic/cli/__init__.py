@@ -15,7 +15,7 @@ __all__ = ["main", "missing_part"]
 def missing_part(error: ModuleNotFoundError) -> str | None:
     """How to install a missing dependency of the command line; None for any other module."""
     package = (error.name or "").partition(".")[0]
-    if package not in ("rich", "typer"):
+    if package not in ("click", "rich"):
         return None
     advice = "pip install 'pymosaic-format[cli]'"
     return f"the command line needs {package}, which is not installed: {advice}"

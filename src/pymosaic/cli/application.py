@@ -6,15 +6,16 @@ import os
 import re
 import sys
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+import click
 
 from pymosaic.cli import missing_part
+from pymosaic.cli.completion import COMPLETION_OPTIONS
 from pymosaic.cli.interrupts import Interrupted, interruptible
 from pymosaic.cli.notices import tell
 from pymosaic.cli.options import Debug, ReaderGone
+from pymosaic.cli.parameters import CONTEXT, make_command
 
 __all__ = ["COMMANDS", "run"]
 
@@ -54,7 +55,7 @@ _HELP = """Inspect, read, convert and check Mosaic files: tables with very many 
 FILE is a file, a directory, a glob or a URI. Every command has --help with examples."""
 
 
-class _Commands(TyperGroup):
+class _Commands(click.Group):
     """Loads each command from its module."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -64,13 +65,13 @@ class _Commands(TyperGroup):
         panels: dict[str, list[tuple[str, str]]] = {}
         longest = max(map(len, COMMANDS))
         for name, panel in COMMANDS.items():
-            text = self.get_command(ctx, name).get_short_help_str(formatter.width - longest - 6)
+            text = _load(name).get_short_help_str(formatter.width - longest - 6)
             panels.setdefault(panel, []).append((name.ljust(longest), text))
         for panel, commands in panels.items():
             with formatter.section(panel):
                 formatter.write_dl(commands)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: Any, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
         command = self.commands.get(cmd_name)
@@ -88,63 +89,42 @@ class _Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-class _Command(TyperCommand):
-    """A command whose arguments are shown as its module specifies."""
-
-    usage: str
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return ["[OPTIONS]", self.usage]
-
-
-def _load(name: str) -> Any:
-    module = import_module(f"pymosaic.cli.commands.{name.replace('-', '_')}")
-    if hasattr(module, "group"):
-        # Commands below a command, as a Typer application.
-        return typer.main.get_command(module.group)
-    application = typer.Typer(add_completion=False, rich_markup_mode=None)
-    examples = "\n".join(f"  {line}" for line in module.EXAMPLES)
-    application.command(
-        name,
-        cls=_Command,
-        epilog=f"\b\nExamples:\n{examples}",
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )(module.command)
-    command: Any = typer.main.get_command(application)
-    command.usage = getattr(module, "USAGE", "FILE...")
-    return command
+def _load(name: str) -> click.Command:
+    module: Any = import_module(f"pymosaic.cli.commands.{name.replace('-', '_')}")
+    group: click.Command | None = getattr(module, "group", None)
+    if group is not None:
+        return group
+    usage = getattr(module, "USAGE", "FILE...")
+    return make_command(name, module.command, module.EXAMPLES, usage)
 
 
-application: typer.Typer = typer.Typer(
-    cls=_Commands,
-    help=_HELP,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
         import pymosaic
 
         build = pymosaic.__build__
-        typer.echo(
+        click.echo(
             f"pymosaic {build.version} (libzstd {build.libzstd}, zstandard {build.zstandard}, "
             f"pyarrow {build.pyarrow})"
         )
-        raise typer.Exit
+        ctx.exit()
 
 
-@application.callback()
-def _options(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
-    ] = False,
-) -> None:
-    pass
+_VERSION = click.Option(
+    ["--version"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version.",
+)
+_APPLICATION = _Commands(
+    "pymosaic",
+    help=_HELP,
+    params=[_VERSION, *COMPLETION_OPTIONS],
+    no_args_is_help=True,
+    context_settings=CONTEXT,
+)
 
 
 def run(arguments: list[str]) -> int:
@@ -173,15 +153,14 @@ def run(arguments: list[str]) -> int:
 
 
 def _invoke(arguments: list[str]) -> int:
-    command = typer.main.get_command(application)
     try:
-        result = command.main(args=arguments, prog_name="pymosaic", standalone_mode=False)
+        result = _APPLICATION.main(args=arguments, prog_name="pymosaic", standalone_mode=False)
     except Exception as error:
         show = getattr(error, "show", None)
         code = getattr(error, "exit_code", None)
         if show is None or code is None:
             raise
-        show()  # a mistake in the arguments, which typer explains
+        show()  # a mistake in the arguments, which click explains
         return int(code)
     return result if isinstance(result, int) else 0
 

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Annotated, Any, TypeAlias
 
-import typer
-
 from pymosaic.cli.completion import complete_columns
 from pymosaic.cli.output import Format
 from pymosaic.cli.output_formats import open_output
+from pymosaic.cli.parameters import Argument, Option
 
 __all__ = [
     "Columns",
@@ -31,36 +30,34 @@ __all__ = [
     "set_signature",
 ]
 
-Files: TypeAlias = Annotated[
-    list[str], typer.Argument(metavar="FILE", hidden=True, show_default=False)
-]
+Files: TypeAlias = Annotated[list[str], Argument("FILE")]
 Columns: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "-c",
         "--columns",
         metavar="NAMES",
         help="Names and patterns (with *), comma-separated; repeatable.",
-        autocompletion=complete_columns,
+        complete=complete_columns,
     ),
 ]
 SomeColumns: TypeAlias = Annotated[
     list[str],
-    typer.Option(
+    Option(
         "-c",
         "--columns",
         metavar="NAMES",
         help="Names and patterns (with *), comma-separated; repeatable.",
-        autocompletion=complete_columns,
+        complete=complete_columns,
     ),
 ]
 RowGroups: TypeAlias = Annotated[
     list[int] | None,
-    typer.Option("--row-group", min=0, metavar="N", help="Only this row group; repeatable."),
+    Option("--row-group", min=0, metavar="N", help="Only this row group; repeatable."),
 ]
 Where: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "-w",
         "--where",
         metavar="FILTER",
@@ -72,27 +69,27 @@ Where: TypeAlias = Annotated[
     ),
 ]
 Limit: TypeAlias = Annotated[
-    int | None, typer.Option("-n", "--rows", min=0, metavar="N", help="Maximum number of rows.")
+    int | None, Option("-n", "--rows", min=0, metavar="N", help="Maximum number of rows.")
 ]
 NumRows: TypeAlias = Annotated[
-    int, typer.Option("-n", "--rows", min=0, metavar="N", help="Number of rows.")
+    int, Option("-n", "--rows", min=0, metavar="N", help="Number of rows.")
 ]
 Offset: TypeAlias = Annotated[
-    int, typer.Option("--offset", min=0, metavar="N", help="Number of rows to skip first.")
+    int, Option("--offset", min=0, metavar="N", help="Number of rows to skip first.")
 ]
 _Format: TypeAlias = Annotated[
     Format | None,
-    typer.Option(
+    Option(
         "-f",
         "--format",
         metavar="FORMAT",
         help="table, json, jsonl or csv; by default table on a terminal, otherwise jsonl.",
     ),
 ]
-_Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Same as --format json.")]
-_JsonReport: TypeAlias = Annotated[bool, typer.Option("--json", help="Print a report as JSON.")]
-_NoPager: TypeAlias = Annotated[bool, typer.Option("--no-pager", help="Do not page long output.")]
-_Debug: TypeAlias = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+_Json: TypeAlias = Annotated[bool, Option("--json", help="Same as --format json.")]
+_JsonReport: TypeAlias = Annotated[bool, Option("--json", help="Print a report as JSON.")]
+_NoPager: TypeAlias = Annotated[bool, Option("--no-pager", help="Do not page long output.")]
+_Debug: TypeAlias = Annotated[bool, Option("--debug", help="Show the traceback of an error.")]
 
 
 class Debug:
@@ -102,7 +99,7 @@ class Debug:
 
 
 class ReaderGone(Exception):
-    """The reader of our output closed the pipe; typer would report a BrokenPipeError."""
+    """The reader of our output closed the pipe; click would report a BrokenPipeError."""
 
 
 def parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:

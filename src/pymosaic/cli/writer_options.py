@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypeAlias
 
-import typer
+import click
 
+from pymosaic.cli.parameters import Option
 from pymosaic.datasets.options import CompactionOptions, DatasetOptions
 from pymosaic.errors import InvalidOptionError
 from pymosaic.file.options import WriterOptions
@@ -37,11 +38,11 @@ _OPTIONS = options_of(WriterOptions) | options_of(DatasetOptions) | options_of(C
 
 
 def parse_bytes(text: str) -> int:
-    """Parse a size; typer tells the option's name if it is not one."""
+    """Parse a size; click tells the option's name if it is not one."""
     try:
         return parse_size(text)
     except InvalidOptionError as error:
-        raise typer.BadParameter(str(error)) from None
+        raise click.BadParameter(str(error)) from None
 
 
 def _option(name: str, flag: str | None = None, prefix: str = "", suffix: str = "") -> Any:
@@ -54,23 +55,22 @@ def _option(name: str, flag: str | None = None, prefix: str = "", suffix: str = 
         try:
             return found.form.parse(text)
         except ValueError:
-            raise typer.BadParameter(f"{text!r} is not {found.form.expected}") from None
+            raise click.BadParameter(f"{text!r} is not {found.form.expected}") from None
 
     description = f"{prefix}{found.description}"
     default = "" if found.default is None else f"; default {found.default}"
-    return typer.Option(
+    return Option(
         flag or found.flag,
         metavar=found.form.placeholder,
         parser=read,
         help=f"{description[0].upper()}{description[1:]}{suffix}{default}.",
-        show_default=False,
     )
 
 
 _MOSAIC = "Mosaic: "
 Statistics: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--stats",
         metavar="NAMES",
         help="Columns that get minimum and maximum per row group; '*' for all that can have them.",
@@ -89,23 +89,20 @@ PageSizeThreshold: TypeAlias = Annotated[Any, _option("page_size_threshold", pre
 TargetFileBytes: TypeAlias = Annotated[Any, _option("target_file_bytes")]
 MinRowGroupBytes: TypeAlias = Annotated[Any, _option("min_row_group_bytes")]
 VerifyCopies: TypeAlias = Annotated[
-    bool, typer.Option("--verify", help="Check every bucket before copying it.")
+    bool, Option("--verify", help="Check every bucket before copying it.")
 ]
 NoChecksum: TypeAlias = Annotated[
     bool,
-    typer.Option(
-        "--no-checksum", help="Mosaic: write no checksums, like the reference implementation."
-    ),
+    Option("--no-checksum", help="Mosaic: write no checksums, like the reference implementation."),
 ]
 NoThreads: TypeAlias = Annotated[
-    bool, typer.Option("--no-threads", help="Mosaic: encode on a single thread.")
+    bool, Option("--no-threads", help="Mosaic: encode on a single thread.")
 ]
 SplitBatches: TypeAlias = Annotated[
     bool | None,
-    typer.Option(
+    Option(
         "--split-batches/--no-split-batches",
         help="Mosaic: whether a batch may be split across row groups.",
-        show_default=False,
     ),
 ]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from pymosaic.cli.options import plain
+from pymosaic.cli.parameters import Argument, Option
 
 __all__ = ["EXAMPLES", "USAGE", "command"]
 
@@ -20,13 +19,13 @@ EXAMPLES = [
 
 @plain
 def command(
-    file: Annotated[str, typer.Argument(metavar="FILE", hidden=True)],
-    other: Annotated[str | None, typer.Argument(metavar="OTHER", hidden=True)] = None,
+    file: Annotated[str, Argument("FILE")],
+    other: Annotated[str | None, Argument("OTHER")] = None,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 for any that is free.")
+        int, Option(min=0, max=65535, metavar="N", help="Port; 0 for any that is free.")
     ] = 0,
     no_open: Annotated[
-        bool, typer.Option("--no-open", help="Only print the address; do not open a browser.")
+        bool, Option("--no-open", help="Only print the address; do not open a browser.")
     ] = False,
 ) -> None:
     """Look at the rows of a file or dataset in the browser.

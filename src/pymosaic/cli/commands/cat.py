@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from pymosaic.cli.options import Columns, Files, Limit, Offset, Where, inspecting
 from pymosaic.cli.output import Output
+from pymosaic.cli.parameters import Option
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -26,7 +25,7 @@ def command(
     where: Where = None,
     limit: Limit = None,
     offset: Offset = 0,
-    all_rows: Annotated[bool, typer.Option("--all", help="Show all rows (the default).")] = (False),
+    all_rows: Annotated[bool, Option("--all", help="Show all rows (the default).")] = (False),
 ) -> None:
     """Show all rows, or those that match a filter."""
     from pymosaic.cli.rows import Window, open_rows

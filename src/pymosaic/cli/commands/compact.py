@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Any
 
-import typer
-
 from pymosaic.cli.options import reporting
 from pymosaic.cli.output import Output
+from pymosaic.cli.parameters import Argument, Option
 from pymosaic.cli.writer_options import (
     CompressionLevel,
     MinRowGroupBytes,
@@ -33,12 +32,12 @@ EXAMPLES = [
 @reporting
 def command(
     output: Output,
-    base: Annotated[str, typer.Argument(metavar="DIRECTORY", hidden=True)],
+    base: Annotated[str, Argument("DIRECTORY")],
     target_file_bytes: TargetFileBytes = None,
     min_row_group_bytes: MinRowGroupBytes = None,
     verify: VerifyCopies = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.")
+        bool, Option("--dry-run", help="Show what would be done, and change nothing.")
     ] = False,
     statistics: Statistics = None,
     compression_level: CompressionLevel = None,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from pymosaic.cli.options import Columns, Limit, Offset, Where, reporting
 from pymosaic.cli.output import Output
+from pymosaic.cli.parameters import Argument, Option
 from pymosaic.cli.writer_options import (
     Compression,
     CompressionLevel,
@@ -47,21 +46,19 @@ EXAMPLES = [
 @reporting
 def command(
     output: Output,
-    files: Annotated[
-        list[str], typer.Argument(metavar="SOURCE... TARGET", hidden=True, show_default=False)
-    ],
+    files: Annotated[list[str], Argument("SOURCE... TARGET")],
     target: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "-o", "--output", metavar="TARGET", help="The target, if it is not the last argument."
         ),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the target if it exists.")
+        bool, Option("--overwrite", help="Replace the target if it exists.")
     ] = False,
     schema_from: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--schema-from",
             metavar="FILE",
             help="Take column types for CSV and JSON lines from this file.",
@@ -69,26 +66,26 @@ def command(
     ] = None,
     from_format: Annotated[
         str | None,
-        typer.Option("--from", metavar="FORMAT", help="Format of SOURCE -, the standard input."),
+        Option("--from", metavar="FORMAT", help="Format of SOURCE -, the standard input."),
     ] = None,
     to_format: Annotated[
         str | None,
-        typer.Option("--to", metavar="FORMAT", help="Format of TARGET -, the standard output."),
+        Option("--to", metavar="FORMAT", help="Format of TARGET -, the standard output."),
     ] = None,
     partition_by: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--partition-by",
             metavar="NAMES",
             help="Target is a dataset: columns whose values become directories, comma-separated.",
         ),
     ] = None,
     append: Annotated[
-        bool, typer.Option("--append", help="Target is a dataset: add the rows to it.")
+        bool, Option("--append", help="Target is a dataset: add the rows to it.")
     ] = False,
     flatten: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--flatten",
             metavar="TEXT",
             help="Mosaic: make columns of the fields of structs, with this text between the "

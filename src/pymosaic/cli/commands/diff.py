@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from pymosaic.cli.options import Columns, inspecting
 from pymosaic.cli.output import Cell, Document, Field, Output
+from pymosaic.cli.parameters import Argument, Option
 
 __all__ = ["EXAMPLES", "USAGE", "command"]
 
@@ -31,11 +30,11 @@ _FIELDS = (
 @inspecting
 def command(
     output: Output,
-    left: Annotated[str, typer.Argument(metavar="LEFT", hidden=True)],
-    right: Annotated[str, typer.Argument(metavar="RIGHT", hidden=True)],
+    left: Annotated[str, Argument("LEFT")],
+    right: Annotated[str, Argument("RIGHT")],
     columns: Columns = None,
     schema_only: Annotated[
-        bool, typer.Option("--schema-only", help="Compare only the columns, not the rows.")
+        bool, Option("--schema-only", help="Compare only the columns, not the rows.")
     ] = False,
 ) -> int:
     """Compare two files or datasets: columns, rows, values.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from pymosaic.cli.options import inspecting
 from pymosaic.cli.output import Document, Output
+from pymosaic.cli.parameters import Argument
 
 if TYPE_CHECKING:
     from pymosaic.cli.column_sizes import ColumnSize
@@ -32,7 +31,7 @@ _SMALL_FILE = 1 << 20
 @inspecting
 def command(
     output: Output,
-    file: Annotated[str, typer.Argument(metavar="FILE|DIRECTORY", hidden=True)],
+    file: Annotated[str, Argument("FILE|DIRECTORY")],
 ) -> None:
     """Show what a file or dataset is, on one screen.
 

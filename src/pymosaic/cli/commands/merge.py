@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from pymosaic.cli.options import reporting
 from pymosaic.cli.output import Output
+from pymosaic.cli.parameters import Argument, Option
 
 __all__ = ["EXAMPLES", "USAGE", "command"]
 
@@ -21,18 +20,18 @@ EXAMPLES = [
 @reporting
 def command(
     output: Output,
-    files: Annotated[list[str], typer.Argument(metavar="SOURCE... TARGET", hidden=True)],
+    files: Annotated[list[str], Argument("SOURCE... TARGET")],
     target: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "-o", "--output", metavar="TARGET", help="The target, if it is not the last argument."
         ),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the target if it exists.")
+        bool, Option("--overwrite", help="Replace the target if it exists.")
     ] = False,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Check every bucket before copying it.")
+        bool, Option("--verify", help="Check every bucket before copying it.")
     ] = False,
 ) -> None:
     """Concatenate files by copying their row groups.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from pymosaic.cli.options import Columns, Files, NumRows, Where, inspecting
 from pymosaic.cli.output import Output
+from pymosaic.cli.parameters import Option
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -25,7 +24,7 @@ def command(
     where: Where = None,
     limit: NumRows = 10,
     seed: Annotated[
-        int | None, typer.Option(metavar="N", help="The same seed gives the same rows.")
+        int | None, Option(metavar="N", help="The same seed gives the same rows.")
     ] = None,
 ) -> None:
     """Show rows chosen at random.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from pymosaic.cli.options import inspecting
 from pymosaic.cli.output import Cell, Document, Field, Output
+from pymosaic.cli.parameters import Argument, Option
 from pymosaic.cli.writer_options import parse_bytes
 
 if TYPE_CHECKING:
@@ -43,10 +42,10 @@ _FIELDS = (
 @inspecting
 def command(
     output: Output,
-    sample: Annotated[str, typer.Argument(metavar="FILE", hidden=True)],
+    sample: Annotated[str, Argument("FILE")],
     projections: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "-p",
             "--projection",
             metavar="NAMES",
@@ -54,17 +53,15 @@ def command(
         ),
     ] = None,
     storage: Annotated[
-        str, typer.Option(metavar="KIND", help="Where the files will be: disk, network or s3.")
+        str, Option(metavar="KIND", help="Where the files will be: disk, network or s3.")
     ] = "network",
     max_growth: Annotated[
         float,
-        typer.Option(metavar="X", help="How much larger than the smallest result a file may be."),
+        Option(metavar="X", help="How much larger than the smallest result a file may be."),
     ] = 1.5,
     max_sample_bytes: Annotated[
         int | None,
-        typer.Option(
-            metavar="SIZE", parser=parse_bytes, help="Sample size in memory; default 256MiB."
-        ),
+        Option(metavar="SIZE", parser=parse_bytes, help="Sample size in memory; default 256MiB."),
     ] = None,
 ) -> None:
     """Find writer options for a table: buckets, page size, level.

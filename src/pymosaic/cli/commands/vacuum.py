@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from pymosaic.cli.options import reporting
 from pymosaic.cli.output import Output
+from pymosaic.cli.parameters import Argument, Option
 
 __all__ = ["EXAMPLES", "USAGE", "command"]
 
@@ -21,10 +20,10 @@ EXAMPLES = [
 @reporting
 def command(
     output: Output,
-    base: Annotated[str, typer.Argument(metavar="DIRECTORY", hidden=True)],
+    base: Annotated[str, Argument("DIRECTORY")],
     older_than: Annotated[
         float,
-        typer.Option(
+        Option(
             "--older-than",
             min=0,
             metavar="HOURS",
@@ -33,13 +32,13 @@ def command(
     ] = 24.0,
     forget_missing: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--forget-missing", help="Take files that are missing out of the dataset's records."
         ),
     ] = False,
     keep_unread: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--keep-unread/--no-keep-unread",
             help="Keep replaced files that a Spark stream has not read.",
         ),

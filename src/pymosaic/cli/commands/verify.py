@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from pymosaic.cli.options import Files, inspecting
 from pymosaic.cli.output import Cell, Document, Field, Output
+from pymosaic.cli.parameters import Option
 
 if TYPE_CHECKING:
     from pymosaic.file.verify.file import Finding
@@ -37,7 +36,7 @@ def command(
     output: Output,
     files: Files,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Check only the metadata; the data is not read.")
+        bool, Option("--quick", help="Check only the metadata; the data is not read.")
     ] = False,
 ) -> int:
     """Check every structure, checksum and value.

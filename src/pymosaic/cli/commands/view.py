@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from pymosaic.cli.options import reporting
 from pymosaic.cli.output import Output
+from pymosaic.cli.parameters import Argument, Option
 
 __all__ = ["EXAMPLES", "USAGE", "command"]
 
@@ -22,22 +21,22 @@ EXAMPLES = [
 @reporting
 def command(
     output: Output,
-    file: Annotated[str, typer.Argument(metavar="FILE", hidden=True)],
+    file: Annotated[str, Argument("FILE")],
     target: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "-o", "--output", metavar="TARGET", help="[default: FILE.html in the current directory]"
         ),
     ] = None,
-    open_it: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    open_it: Annotated[bool, Option("--open", help="Open the page in the browser.")] = False,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the target if it exists.")
+        bool, Option("--overwrite", help="Replace the target if it exists.")
     ] = False,
     samples: Annotated[
         int | None,
-        typer.Option(min=0, metavar="N", help="Sample values per column; 0 for none."),
+        Option(min=0, metavar="N", help="Sample values per column; 0 for none."),
     ] = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Heading of the page.")] = None,
+    title: Annotated[str | None, Option(metavar="TEXT", help="Heading of the page.")] = None,
 ) -> None:
     """Draw a picture of a file: a page for the browser.
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from pymosaic.cli.options import inspecting
 from pymosaic.cli.output import Cell, Document, Field, Output
+from pymosaic.cli.parameters import Argument
 
 if TYPE_CHECKING:
     from pymosaic.paimon.table import PaimonTable
@@ -32,9 +31,7 @@ _FIELDS = (
 
 
 @inspecting
-def command(
-    output: Output, table: Annotated[str, typer.Argument(metavar="TABLE", show_default=False)]
-) -> None:
+def command(output: Output, table: Annotated[str, Argument("TABLE")]) -> None:
     """List the snapshots of a table, the oldest first, with their tags.
 
     Records are those of files: a file with a new column counts its rows again.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from pymosaic.cli.commands.spark.running import Job, job_command, split_pairs
+from pymosaic.cli.parameters import Argument, Option
 
 if TYPE_CHECKING:
     from pymosaic.spark.jobs import JobReport
@@ -19,13 +18,13 @@ EXAMPLES = ("pymosaic spark add-columns shop.db/sales --column 'ratio=clicks / v
 @job_command
 def command(
     job: Job,
-    target: Annotated[str, typer.Argument(metavar="TABLE")],
+    target: Annotated[str, Argument("TABLE")],
     column: Annotated[
         list[str],
-        typer.Option(metavar="NAME=EXPRESSION", help="A column and its expression; repeatable."),
+        Option(metavar="NAME=EXPRESSION", help="A column and its expression; repeatable."),
     ],
     update: Annotated[
-        bool, typer.Option("--update", help="Give columns that are there new values.")
+        bool, Option("--update", help="Give columns that are there new values.")
     ] = False,
 ) -> None:
     """Add columns to a Paimon table, on executors; only the new columns are written."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from pymosaic.cli.commands.spark.running import (
     Job,
     Target,
@@ -13,6 +11,7 @@ from pymosaic.cli.commands.spark.running import (
     split_names,
     writing_command,
 )
+from pymosaic.cli.parameters import Argument, Option
 
 if TYPE_CHECKING:
     from pymosaic.spark.jobs import JobReport
@@ -30,18 +29,18 @@ EXAMPLES = (
 def command(
     job: Job,
     target: Target,
-    tables: Annotated[list[str], typer.Argument(metavar="[NAME=]TABLE...")],
-    on: Annotated[str, typer.Option(metavar="NAMES", help="The key columns.")],
+    tables: Annotated[list[str], Argument("[NAME=]TABLE...")],
+    on: Annotated[str, Option(metavar="NAMES", help="The key columns.")],
     how: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="KIND",
             help="Keys to keep: outer (in any table), inner (in all) or left (in the first).",
         ),
     ] = "outer",
     column_names: Annotated[
         str,
-        typer.Option(metavar="TEXT", help="Pattern for column names, such as {table}_{column}."),
+        Option(metavar="TEXT", help="Pattern for column names, such as {table}_{column}."),
     ] = "{column}",
 ) -> None:
     """Join many narrow tables by key into one wide table."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from pymosaic.cli.commands.spark.running import (
     Job,
     Source,
@@ -13,6 +11,7 @@ from pymosaic.cli.commands.spark.running import (
     split_names,
     writing_command,
 )
+from pymosaic.cli.parameters import Option
 
 if TYPE_CHECKING:
     from pymosaic.spark.jobs import JobReport
@@ -30,9 +29,9 @@ def command(
     job: Job,
     source: Source,
     target: Target,
-    to: Annotated[str, typer.Option(metavar="NAME", help="Format of the target.")] = "mosaic",
+    to: Annotated[str, Option(metavar="NAME", help="Format of the target.")] = "mosaic",
     cluster_by: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Sort the whole dataset by these columns.")
+        str | None, Option(metavar="NAMES", help="Sort the whole dataset by these columns.")
     ] = None,
 ) -> None:
     """Convert any format that Spark reads to Mosaic, and back."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from pymosaic.cli.commands.spark.running import (
     Job,
     Source,
@@ -14,6 +12,7 @@ from pymosaic.cli.commands.spark.running import (
     split_pairs,
     writing_command,
 )
+from pymosaic.cli.parameters import Option
 
 if TYPE_CHECKING:
     from pymosaic.spark.jobs import JobReport
@@ -34,22 +33,20 @@ def command(
     target: Target,
     entity: Annotated[
         str,
-        typer.Option(metavar="NAMES", help="Columns that identify an entity: one wide row each."),
+        Option(metavar="NAMES", help="Columns that identify an entity: one wide row each."),
     ],
-    feature: Annotated[
-        str, typer.Option(metavar="NAME", help="The column with the feature names.")
-    ],
+    feature: Annotated[str, Option(metavar="NAME", help="The column with the feature names.")],
     values: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="Value columns; by default all others."),
+        Option(metavar="NAMES", help="Value columns; by default all others."),
     ] = None,
     column_names: Annotated[
         str,
-        typer.Option(metavar="TEXT", help="Pattern for column names, such as {feature}_{value}."),
+        Option(metavar="TEXT", help="Pattern for column names, such as {feature}_{value}."),
     ] = "{feature}",
     duplicates: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="POLICY",
             help="What to do with several values for one cell: error, first, last, min, max, sum, "
             "mean; or per value column: number=mean,text=last.",
@@ -57,11 +54,11 @@ def command(
     ] = "error",
     order_by: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="Columns that define the order for first and last."),
+        Option(metavar="NAMES", help="Columns that define the order for first and last."),
     ] = None,
     incremental: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="Append only rows of values of this partition column that the target lacks.",
         ),

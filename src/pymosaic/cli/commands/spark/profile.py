@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from pymosaic.cli.commands.spark.running import (
     Job,
     Target,
     job_command,
     split_names,
 )
+from pymosaic.cli.parameters import Option
 
 if TYPE_CHECKING:
     from pymosaic.spark.jobs import JobReport
@@ -27,15 +26,11 @@ def command(
     target: Target,
     to: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="Write the profile to this file: .mosaic, .parquet or .json."
-        ),
+        Option(metavar="FILE", help="Write the profile to this file: .mosaic, .parquet or .json."),
     ] = None,
     columns: Annotated[
         str | None,
-        typer.Option(
-            "-c", "--columns", metavar="NAMES", help="Names and patterns, comma-separated."
-        ),
+        Option("-c", "--columns", metavar="NAMES", help="Names and patterns, comma-separated."),
     ] = None,
 ) -> None:
     """Describe each column: nulls, range, distinct values, sizes, encodings."""

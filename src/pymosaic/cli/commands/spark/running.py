@@ -6,10 +6,11 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-import typer
+import click
 
 from pymosaic.cli.options import parameter, reporting, set_signature
 from pymosaic.cli.output import Output
+from pymosaic.cli.parameters import Argument, Option
 
 if TYPE_CHECKING:
     from pymosaic.spark.jobs import JobReport
@@ -29,22 +30,22 @@ __all__ = [
 
 _Master: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="URL",
         help="Spark master; by default that of spark-submit or of Spark's defaults, or local[*].",
     ),
 ]
 _Settings: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--conf", metavar="KEY=VALUE", help="A Spark setting; repeatable."),
+    Option("--conf", metavar="KEY=VALUE", help="A Spark setting; repeatable."),
 ]
 _ReportFile: TypeAlias = Annotated[
     str | None,
-    typer.Option("--report", metavar="FILE", help="Write the report to this file as JSON."),
+    Option("--report", metavar="FILE", help="Write the report to this file as JSON."),
 ]
 _Options: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "-O",
         "--option",
         metavar="KEY=VALUE",
@@ -54,7 +55,7 @@ _Options: TypeAlias = Annotated[
 ]
 SourceFormat: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--format",
         metavar="NAME",
         help="Format of the source: parquet, csv, json, orc, avro, mosaic or table; by default "
@@ -63,23 +64,21 @@ SourceFormat: TypeAlias = Annotated[
 ]
 ReadOptions: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--read-option", metavar="KEY=VALUE", help="An option of the reader; repeatable."),
+    Option("--read-option", metavar="KEY=VALUE", help="An option of the reader; repeatable."),
 ]
 _Mode: TypeAlias = Annotated[
     str,
-    typer.Option(
-        metavar="MODE", help="If the target has files: error, append, overwrite or ignore."
-    ),
+    Option(metavar="MODE", help="If the target has files: error, append, overwrite or ignore."),
 ]
 _PartitionBy: TypeAlias = Annotated[
     str | None,
-    typer.Option(metavar="NAMES", help="Columns that become directories, comma-separated."),
+    Option(metavar="NAMES", help="Columns that become directories, comma-separated."),
 ]
 _Partitions: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Number of tasks that write.")
+    int | None, Option(min=1, metavar="N", help="Number of tasks that write.")
 ]
-Source: TypeAlias = Annotated[str, typer.Argument(metavar="SOURCE")]
-Target: TypeAlias = Annotated[str, typer.Argument(metavar="DIRECTORY")]
+Source: TypeAlias = Annotated[str, Argument("SOURCE")]
+Target: TypeAlias = Annotated[str, Argument("DIRECTORY")]
 
 
 def job_command(function: Callable[..., int | None]) -> Callable[..., int | None]:
@@ -155,7 +154,7 @@ class Job:
         """The storage options, for jobs that have no others."""
         for key in self.options:
             if not key.lower().startswith("storage."):
-                raise typer.BadParameter(
+                raise click.BadParameter(
                     f"this job has no option {key!r}: only storage.* are valid"
                 )
         return {key.lower().removeprefix("storage."): value for key, value in self.options.items()}
@@ -185,7 +184,7 @@ def _open_session(master: str | None, settings: dict[str, str]) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("pandas", "pyspark"):
             raise
-        raise typer.BadParameter(
+        raise click.BadParameter(
             f"Spark jobs need {error.name}, which is not installed: "
             "pip install 'pymosaic-format[spark]'"
         ) from None
@@ -213,7 +212,7 @@ def split_pairs(texts: list[str] | None) -> dict[str, str]:
     for text in texts or ():
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            raise typer.BadParameter(f"{text!r} must be KEY=VALUE")
+            raise click.BadParameter(f"{text!r} must be KEY=VALUE")
         pairs[key.strip()] = value
     return pairs
 

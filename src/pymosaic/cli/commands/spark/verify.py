@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from pymosaic.cli.commands.spark.running import (
     Job,
     ReadOptions,
@@ -14,6 +12,7 @@ from pymosaic.cli.commands.spark.running import (
     job_command,
     split_pairs,
 )
+from pymosaic.cli.parameters import Option
 
 if TYPE_CHECKING:
     from pymosaic.spark.jobs import JobReport
@@ -31,12 +30,12 @@ def command(
     job: Job,
     target: Target,
     source: Annotated[
-        str | None, typer.Option(metavar="SOURCE", help="Compare the dataset with this source.")
+        str | None, Option(metavar="SOURCE", help="Compare the dataset with this source.")
     ] = None,
     source_format: SourceFormat = None,
     read_option: ReadOptions = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Check only the metadata, not the data.")
+        bool, Option("--quick", help="Check only the metadata, not the data.")
     ] = False,
 ) -> int:
     """Verify all files in parallel, and compare them with their source.
