@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import pymosaic
+from pymosaic.cli.formats.jsonl import json_lines
 from pymosaic.cli.text import cut, cut_middle, width_of
 from pymosaic.cli.values import cell, plain_values, to_json
 from pymosaic.errors import printable
@@ -86,3 +87,27 @@ def test_cut_text_is_never_wider(text, width):
     for shorten in (cut, cut_middle):
         assert width_of(shorten(text, width)) <= width
         assert shorten(text, 100) == text
+
+
+def test_lines_of_many_columns_equal_those_of_few():
+    kinds = {
+        "float": pa.array([1.5, math.nan, -math.inf, None, 1e300]),
+        "single": pa.array([0.1, None, math.inf, 3.0, -0.0], pa.float32()),
+        "text": pa.array(["é\x7f\u202e", 'a"b\\\n', None, "", "plain"]),
+        "ascii": pa.array(["a", "b", "c", 'd"', "\x1f"]),
+        "whole": pa.array([1, None, -(2**63), 2**63 - 1, 0]),
+        "flag": pa.array([True, False, None, True, False]),
+        "list": pa.array([[1], None, [], [2, None], [3]]),
+        "time": pa.array([0, None, 1, 2, -(2**62)], pa.timestamp("us", "UTC")),
+        "day": pa.array([0, 1, None, -5, 9], pa.date32()),
+        "nothing": pa.nulls(5),
+    }
+    columns = {f'{name} "{number}" \x85': kinds[name] for number in range(8) for name in kinds}
+    batch = pa.record_batch(columns).slice(1)
+    together = "".join(json_lines([batch])).splitlines()
+    for row, line in enumerate(together):
+        values = {
+            name: plain_values(column.slice(row, 1))[0]
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        }
+        assert line == to_json(values)

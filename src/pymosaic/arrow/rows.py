@@ -45,8 +45,12 @@ def _without_slices(data: Any) -> Any:
     """The same data, with a copy of columns from which pyarrow would take wrong rows."""
     if isinstance(data, pa.Array):
         return pa.concat_arrays([data]) if _is_mistaken(data.type) else data
-    for number, data_type in enumerate(data.schema.types):
-        if _is_mistaken(data_type):
+    types = data.schema.types
+    # One type of each kind tells for all 100,000 columns whether any need a second look.
+    kinds = {data_type.id: data_type for data_type in types}
+    suspects = {number for number, kind in kinds.items() if _has_children(kind)}
+    for number, data_type in enumerate(types):
+        if data_type.id in suspects and _is_mistaken(data_type):
             column = data.column(number)
             if isinstance(column, pa.ChunkedArray):
                 chunks = [pa.concat_arrays([chunk]) for chunk in column.chunks]
@@ -67,6 +71,10 @@ def _is_mistaken(data_type: pa.DataType) -> bool:
     if pa.types.is_fixed_size_list(data_type) and _is_fixed_size_list(inner[0]):
         return True
     return any(_is_mistaken(child) for child in inner)
+
+
+def _has_children(data_type: pa.DataType) -> bool:
+    return isinstance(data_type, pa.BaseExtensionType) or bool(pa.types.is_nested(data_type))
 
 
 def _is_fixed_size_list(data_type: pa.DataType) -> bool:

@@ -7,6 +7,7 @@ Nothing here imports pyarrow or numpy before a command runs.
 
 from __future__ import annotations
 
+import gc
 import sys
 
 __all__ = ["main", "missing_part"]
@@ -23,6 +24,8 @@ def missing_part(error: ModuleNotFoundError) -> str | None:
 
 def main() -> None:
     """Run the command given on the command line, then exit."""
+    # A process that ends soon leaves few cycles behind, and 100,000 columns are many objects.
+    gc.set_threshold(100_000, 20, 20)
     try:
         from pymosaic.cli.application import run
     except ModuleNotFoundError as error:

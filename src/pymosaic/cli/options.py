@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeAlias
 from pymosaic.cli.completion import complete_columns
 from pymosaic.cli.output import Format
 from pymosaic.cli.output_formats import open_output
-from pymosaic.cli.parameters import Argument, Option
+from pymosaic.cli.parameters import Named, Positional
 
 __all__ = [
     "Columns",
@@ -30,10 +30,10 @@ __all__ = [
     "set_signature",
 ]
 
-Files: TypeAlias = Annotated[list[str], Argument("FILE")]
+Files: TypeAlias = Annotated[list[str], Positional("FILE")]
 Columns: TypeAlias = Annotated[
     list[str] | None,
-    Option(
+    Named(
         "-c",
         "--columns",
         metavar="NAMES",
@@ -43,7 +43,7 @@ Columns: TypeAlias = Annotated[
 ]
 SomeColumns: TypeAlias = Annotated[
     list[str],
-    Option(
+    Named(
         "-c",
         "--columns",
         metavar="NAMES",
@@ -53,11 +53,11 @@ SomeColumns: TypeAlias = Annotated[
 ]
 RowGroups: TypeAlias = Annotated[
     list[int] | None,
-    Option("--row-group", min=0, metavar="N", help="Only this row group; repeatable."),
+    Named("--row-group", min=0, metavar="N", help="Only this row group; repeatable."),
 ]
 Where: TypeAlias = Annotated[
     str | None,
-    Option(
+    Named(
         "-w",
         "--where",
         metavar="FILTER",
@@ -69,27 +69,27 @@ Where: TypeAlias = Annotated[
     ),
 ]
 Limit: TypeAlias = Annotated[
-    int | None, Option("-n", "--rows", min=0, metavar="N", help="Maximum number of rows.")
+    int | None, Named("-n", "--rows", min=0, metavar="N", help="Maximum number of rows.")
 ]
 NumRows: TypeAlias = Annotated[
-    int, Option("-n", "--rows", min=0, metavar="N", help="Number of rows.")
+    int, Named("-n", "--rows", min=0, metavar="N", help="Number of rows.")
 ]
 Offset: TypeAlias = Annotated[
-    int, Option("--offset", min=0, metavar="N", help="Number of rows to skip first.")
+    int, Named("--offset", min=0, metavar="N", help="Number of rows to skip first.")
 ]
 _Format: TypeAlias = Annotated[
     Format | None,
-    Option(
+    Named(
         "-f",
         "--format",
         metavar="FORMAT",
         help="table, json, jsonl or csv; by default table on a terminal, otherwise jsonl.",
     ),
 ]
-_Json: TypeAlias = Annotated[bool, Option("--json", help="Same as --format json.")]
-_JsonReport: TypeAlias = Annotated[bool, Option("--json", help="Print a report as JSON.")]
-_NoPager: TypeAlias = Annotated[bool, Option("--no-pager", help="Do not page long output.")]
-_Debug: TypeAlias = Annotated[bool, Option("--debug", help="Show the traceback of an error.")]
+_Json: TypeAlias = Annotated[bool, Named("--json", help="Same as --format json.")]
+_JsonReport: TypeAlias = Annotated[bool, Named("--json", help="Print a report as JSON.")]
+_NoPager: TypeAlias = Annotated[bool, Named("--no-pager", help="Do not page long output.")]
+_Debug: TypeAlias = Annotated[bool, Named("--debug", help="Show the traceback of an error.")]
 
 
 class Debug:

@@ -1,6 +1,6 @@
 """Options and arguments as annotations of a function, and the command that click makes of them.
 
-``count: Annotated[int, Option("-n", "--rows", min=0)] = 10`` declares an option. Its type, whether
+``count: Annotated[int, Named("-n", "--rows", min=0)] = 10`` declares an option. Its type, whether
 it may be repeated and its default come from the function's signature.
 """
 
@@ -17,7 +17,7 @@ import click
 
 from pymosaic.cli.completion import complete_files
 
-__all__ = ["CONTEXT", "Argument", "Option", "make_command", "make_group"]
+__all__ = ["CONTEXT", "Named", "Positional", "make_command", "make_group"]
 
 # The class is generic in recent versions of click only.
 if TYPE_CHECKING:
@@ -28,14 +28,14 @@ CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
-    """A word of the command line, or several, that is not an option."""
+class Positional:
+    """A parameter given by its place on the command line, not by an option."""
 
     metavar: str
 
 
-class Option:
-    """An option; without flags, its flag is the parameter's name."""
+class Named:
+    """A parameter given by an option; without flags, its flag is the parameter's name."""
 
     __slots__ = ("complete", "flags", "help", "maximum", "metavar", "minimum", "parser")
 
@@ -174,7 +174,7 @@ def _parameter(found: inspect.Parameter) -> click.Parameter:
     required = found.default is inspect.Parameter.empty
     # click takes None for a default that is given.
     default = {} if required else {"default": found.default}
-    if isinstance(declared, Argument):
+    if isinstance(declared, Positional):
         return click.Argument(
             [found.name],
             metavar=declared.metavar,
@@ -216,7 +216,7 @@ def _kind(annotation: Any) -> tuple[Any, bool]:
     return annotation, False
 
 
-def _value_type(kind: Any, declared: Option) -> Any:
+def _value_type(kind: Any, declared: Named) -> Any:
     if declared.parser is not None:
         return _Parsed(declared.parser)
     if kind is int or kind is float:

@@ -142,7 +142,9 @@ class _FileRows(Rows):
         if filters is None:
             while row_groups and file.metadata.row_group(row_groups[0]).num_rows <= offset:
                 offset -= file.metadata.row_group(row_groups.pop(0)).num_rows
-        batches = file.iter_batches(batch_rows(len(names)), row_groups, names, filters)
+        # All of very many columns need not be looked up one by one.
+        columns = None if names == file.column_names else names
+        batches = file.iter_batches(batch_rows(len(names)), row_groups, columns, filters)
         return _window(batches, offset, limit)
 
     def parts(self, names: list[str]) -> Iterator[tuple[int, Callable[[], pa.RecordBatch]]]:
@@ -327,11 +329,14 @@ def _window(
     if limit == 0:
         return
     for batch in batches:
-        part = batch.slice(min(offset, batch.num_rows))
-        offset -= batch.num_rows - part.num_rows
+        first = min(offset, batch.num_rows)
+        offset -= first
+        count = batch.num_rows - first
         if limit is not None:
-            part = part.slice(0, limit)
-            limit -= part.num_rows
+            count = min(count, limit)
+            limit -= count
+        # A slice of very many columns takes a while.
+        part = batch if count == batch.num_rows else batch.slice(first, count)
         if part.num_rows:
             yield part
         if limit == 0:

@@ -49,7 +49,7 @@ class Sample(Excerpt):
         for num_rows, read in self._parts(self.names if names is None else names):
             first, last = np.searchsorted(chosen, (start, start + num_rows))
             if first < last:
-                yield take_rows(read(), pa.array(chosen[first:last] - start))
+                yield take_rows(read(), _numbers(chosen[first:last] - start))
             if last == len(chosen):
                 return
             start += num_rows
@@ -64,3 +64,8 @@ class Sample(Excerpt):
 
 def _itself(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch
+
+
+def _numbers(values: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Array:
+    """An Arrow array of these numbers; ``pa.array`` would import pandas."""
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])

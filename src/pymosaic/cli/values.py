@@ -22,7 +22,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from json.encoder import encode_basestring
 from typing import Any
 
 import numpy as np
@@ -30,14 +31,31 @@ import pyarrow as pa
 
 from pymosaic.errors import printable
 
-__all__ = ["NULL", "cell", "plain_columns", "plain_value", "plain_values", "to_json"]
+__all__ = [
+    "MANY_COLUMNS",
+    "NULL",
+    "cell",
+    "json_values",
+    "plain_columns",
+    "plain_groups",
+    "plain_value",
+    "plain_values",
+    "to_json",
+]
 
 # The cell of a null, distinguished from the text "null" by identity.
 NULL = "".join(("nu", "ll"))
 _CODED = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _DAY_UNITS = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _NOT_A_TIME = -(1 << 63)
-_MANY_COLUMNS = 50
+MANY_COLUMNS = 50
+_PLAIN_TYPES = frozenset(
+    kind.id
+    for kind in (
+        *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64()),
+        *(pa.float32(), pa.float64(), pa.string(), pa.binary(), pa.date32()),
+    )
+)
 _FEW_ROWS = 1000
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -49,6 +67,10 @@ def to_json(value: Any) -> str:
         return text
     # JSON itself escapes only what is below U+0020.
     return _CODED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+# As the JSON encoder writes them, without its work for each call.
+_ENCODERS: dict[type, Callable[[Any], str]] = {int: int.__repr__, float: float.__repr__}
 
 
 def cell(value: Any) -> str:
@@ -99,33 +121,52 @@ def plain_values(array: pa.Array) -> list[Any]:
 
 
 def plain_columns(batch: pa.RecordBatch) -> list[list[Any]]:
-    """The plain values of each column.
-
-    Columns of one type are converted together: for few rows of many columns, the conversion of an
-    array costs more than that of its values.
-    """
-    if batch.num_columns < _MANY_COLUMNS or batch.num_rows > _FEW_ROWS:
+    """The plain values of each column."""
+    if batch.num_columns < MANY_COLUMNS or batch.num_rows > _FEW_ROWS:
         return [plain_values(column) for column in batch.columns]
-    columns = batch.columns
-    by_type: dict[pa.DataType, list[int]] = {}
-    for index, column in enumerate(columns):
-        by_type.setdefault(column.type, []).append(index)
-    found: list[list[Any]] = [[]] * len(columns)
+    found: list[list[Any]] = [[]] * batch.num_columns
     rows = batch.num_rows
-    for indexes in by_type.values():
-        values = plain_values(pa.concat_arrays([columns[index] for index in indexes]))
+    for indexes, values in plain_groups(batch):
         for place, index in enumerate(indexes):
             found[index] = values[place * rows : (place + 1) * rows]
     return found
 
 
+def plain_groups(batch: pa.RecordBatch) -> Iterator[tuple[list[int], list[Any]]]:
+    """The columns of each type, and their plain values, one column after the other.
+
+    For few rows of many columns, the conversion of an array costs more than that of its values.
+    """
+    columns = batch.columns
+    by_type: dict[Any, list[int]] = {}
+    for index, column in enumerate(columns):
+        kind = column.type
+        # The hash of a type is that of its text. Most types need no more than their number.
+        by_type.setdefault(kind.id if kind.id in _PLAIN_TYPES else kind, []).append(index)
+    for indexes in by_type.values():
+        yield indexes, plain_values(pa.concat_arrays([columns[index] for index in indexes]))
+
+
+def json_values(values: list[Any]) -> list[str]:
+    """Each plain value as JSON."""
+    kinds = set(map(type, values))
+    if kinds == {str}:
+        text = "".join(values)
+        plain = text.isascii() and "\x7f" not in text
+        return list(map(encode_basestring if plain else to_json, values))
+    if len(kinds) == 1:
+        return list(map(_ENCODERS.get(kinds.pop(), to_json), values))
+    encoders = {kind: _ENCODERS.get(kind, to_json) for kind in kinds}
+    return [encoders[type(value)](value) for value in values]
+
+
 def _floats(array: pa.Array) -> list[Any]:
     if pa.types.is_float32(array.type):
         # The shortest text that denotes the float, not all digits of the double.
-        filled = array.fill_null(0).to_numpy(zero_copy_only=False)
-        numbers: list[float | None] = [float(text) for text in filled.astype(str).tolist()]
+        stored = _stored_numbers(array, np.float32)
+        numbers: list[float | None] = [float(text) for text in stored.astype(str).tolist()]
         if array.null_count:
-            valid = array.is_valid().to_pylist()
+            valid = _validity(array).tolist()
             numbers = [
                 number if is_valid else None
                 for number, is_valid in zip(numbers, valid, strict=True)
@@ -137,6 +178,27 @@ def _floats(array: pa.Array) -> list[Any]:
     ]
 
 
+# The two functions below do what `fill_null` and `is_valid` do. Those import pyarrow.compute, and
+# with it pandas, which takes longer than all else that shows a few rows.
+def _stored_numbers(array: pa.Array, kind: Any) -> np.ndarray[Any, Any]:
+    """The numbers of an array, with 0 for null."""
+    if len(array) == 0:
+        return np.empty(0, kind)
+    data = array.buffers()[1]
+    numbers: np.ndarray[Any, Any] = np.frombuffer(data, kind, array.offset + len(array))
+    numbers = numbers[array.offset :]
+    return np.where(_validity(array), numbers, kind(0)) if array.null_count else numbers
+
+
+def _validity(array: pa.Array) -> np.ndarray[Any, Any]:
+    """Whether each value is not null."""
+    bitmap = array.buffers()[0]
+    if bitmap is None or array.null_count == 0:
+        return np.ones(len(array), dtype=bool)
+    bits = np.unpackbits(np.frombuffer(bitmap, np.uint8), bitorder="little")
+    return bits[array.offset : array.offset + len(array)].astype(bool)
+
+
 def _not_finite(value: float) -> str:
     if math.isnan(value):
         return "NaN"
@@ -146,13 +208,9 @@ def _not_finite(value: float) -> str:
 def _moments(array: pa.Array) -> list[Any]:
     """Dates, times and timestamps through numpy, which supports every year."""
     kind = array.type
-    if pa.types.is_date32(kind):
-        unit: Any = "D"
-        numbers = array.view(pa.int32())
-    else:
-        unit = kind.unit
-        numbers = array.view(pa.int32() if pa.types.is_time32(kind) else pa.int64())
-    filled = numbers.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    unit: Any = "D" if pa.types.is_date32(kind) else kind.unit
+    narrow = pa.types.is_date32(kind) or pa.types.is_time32(kind)
+    filled = _stored_numbers(array, np.int32 if narrow else np.int64).astype(np.int64)
     moments: Any = filled.view(f"datetime64[{unit}]")
     texts = np.datetime_as_string(moments, unit=unit).tolist()
     suffix = "Z" if pa.types.is_timestamp(kind) and kind.tz is not None else ""
@@ -172,7 +230,7 @@ def _moments(array: pa.Array) -> list[Any]:
         texts = [text + suffix for text in texts]
     if array.null_count == 0:
         return list(texts)
-    valid = array.is_valid().to_pylist()
+    valid = _validity(array).tolist()
     return [text if is_valid else None for text, is_valid in zip(texts, valid, strict=True)]
 
 
@@ -193,7 +251,7 @@ def _lists(array: pa.Array, children: Callable[[pa.Array, int, int], list[Any]])
     first = offsets[0]
     # For a slice of a large array, only the children of the slice.
     found = children(array, first, offsets[-1] - first)
-    valid = array.is_valid().to_pylist()
+    valid = _validity(array).tolist()
     return [
         found[offsets[row] - first : offsets[row + 1] - first] if valid[row] else None
         for row in range(len(array))
@@ -203,7 +261,7 @@ def _lists(array: pa.Array, children: Callable[[pa.Array, int, int], list[Any]])
 def _structs(array: pa.StructArray) -> list[Any]:
     names = [field.name for field in array.type]
     columns = [plain_values(array.field(index)) for index in range(len(names))]
-    valid = array.is_valid().to_pylist()
+    valid = _validity(array).tolist()
     return [
         {name: column[row] for name, column in zip(names, columns, strict=True)}
         if valid[row]

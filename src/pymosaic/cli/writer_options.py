@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 import click
 
-from pymosaic.cli.parameters import Option
+from pymosaic.cli.parameters import Named
 from pymosaic.datasets.options import CompactionOptions, DatasetOptions
 from pymosaic.errors import InvalidOptionError
 from pymosaic.file.options import WriterOptions
@@ -59,7 +59,7 @@ def _option(name: str, flag: str | None = None, prefix: str = "", suffix: str = 
 
     description = f"{prefix}{found.description}"
     default = "" if found.default is None else f"; default {found.default}"
-    return Option(
+    return Named(
         flag or found.flag,
         metavar=found.form.placeholder,
         parser=read,
@@ -70,7 +70,7 @@ def _option(name: str, flag: str | None = None, prefix: str = "", suffix: str = 
 _MOSAIC = "Mosaic: "
 Statistics: TypeAlias = Annotated[
     list[str] | None,
-    Option(
+    Named(
         "--stats",
         metavar="NAMES",
         help="Columns that get minimum and maximum per row group; '*' for all that can have them.",
@@ -89,18 +89,18 @@ PageSizeThreshold: TypeAlias = Annotated[Any, _option("page_size_threshold", pre
 TargetFileBytes: TypeAlias = Annotated[Any, _option("target_file_bytes")]
 MinRowGroupBytes: TypeAlias = Annotated[Any, _option("min_row_group_bytes")]
 VerifyCopies: TypeAlias = Annotated[
-    bool, Option("--verify", help="Check every bucket before copying it.")
+    bool, Named("--verify", help="Check every bucket before copying it.")
 ]
 NoChecksum: TypeAlias = Annotated[
     bool,
-    Option("--no-checksum", help="Mosaic: write no checksums, like the reference implementation."),
+    Named("--no-checksum", help="Mosaic: write no checksums, like the reference implementation."),
 ]
 NoThreads: TypeAlias = Annotated[
-    bool, Option("--no-threads", help="Mosaic: encode on a single thread.")
+    bool, Named("--no-threads", help="Mosaic: encode on a single thread.")
 ]
 SplitBatches: TypeAlias = Annotated[
     bool | None,
-    Option(
+    Named(
         "--split-batches/--no-split-batches",
         help="Mosaic: whether a batch may be split across row groups.",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from pymosaic.cli.options import plain
-from pymosaic.cli.parameters import Argument, Option
+from pymosaic.cli.parameters import Named, Positional
 
 __all__ = ["EXAMPLES", "USAGE", "command"]
 
@@ -19,13 +19,13 @@ EXAMPLES = [
 
 @plain
 def command(
-    file: Annotated[str, Argument("FILE")],
-    other: Annotated[str | None, Argument("OTHER")] = None,
+    file: Annotated[str, Positional("FILE")],
+    other: Annotated[str | None, Positional("OTHER")] = None,
     port: Annotated[
-        int, Option(min=0, max=65535, metavar="N", help="Port; 0 for any that is free.")
+        int, Named(min=0, max=65535, metavar="N", help="Port; 0 for any that is free.")
     ] = 0,
     no_open: Annotated[
-        bool, Option("--no-open", help="Only print the address; do not open a browser.")
+        bool, Named("--no-open", help="Only print the address; do not open a browser.")
     ] = False,
 ) -> None:
     """Look at the rows of a file or dataset in the browser.

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pymosaic.cli.options import Columns, Files, Limit, Offset, Where, inspecting
 from pymosaic.cli.output import Output
-from pymosaic.cli.parameters import Option
+from pymosaic.cli.parameters import Named
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -25,7 +25,7 @@ def command(
     where: Where = None,
     limit: Limit = None,
     offset: Offset = 0,
-    all_rows: Annotated[bool, Option("--all", help="Show all rows (the default).")] = (False),
+    all_rows: Annotated[bool, Named("--all", help="Show all rows (the default).")] = (False),
 ) -> None:
     """Show all rows, or those that match a filter."""
     from pymosaic.cli.rows import Window, open_rows

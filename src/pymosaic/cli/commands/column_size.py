@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pymosaic.cli.column_sizes import By, ColumnSize, add_column_sizes, added, grouped
 from pymosaic.cli.options import Columns, Files, inspecting
 from pymosaic.cli.output import Cell, Document, Field, Output
-from pymosaic.cli.parameters import Option
+from pymosaic.cli.parameters import Named
 from pymosaic.errors import InvalidOptionError
 
 __all__ = ["EXAMPLES", "command"]
@@ -44,14 +44,14 @@ def command(
     output: Output,
     files: Files,
     columns: Columns = None,
-    sort: Annotated[Order, Option(help="Largest first, by name, or in file order.")] = (Order.SIZE),
+    sort: Annotated[Order, Named(help="Largest first, by name, or in file order.")] = (Order.SIZE),
     by: Annotated[
         By,
-        Option("--by", help="Sum up sizes by prefix (first word), type, encoding or bucket."),
+        Named("--by", help="Sum up sizes by prefix (first word), type, encoding or bucket."),
     ] = By.COLUMN,
     limit: Annotated[
         int | None,
-        Option("-n", "--rows", min=0, metavar="N", help="Maximum number of lines."),
+        Named("-n", "--rows", min=0, metavar="N", help="Maximum number of lines."),
     ] = None,
 ) -> None:
     """Show the size of each column in the file. Reads the buckets.

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pymosaic.cli.options import reporting
 from pymosaic.cli.output import Output
-from pymosaic.cli.parameters import Argument, Option
+from pymosaic.cli.parameters import Named, Positional
 from pymosaic.cli.writer_options import (
     CompressionLevel,
     MinRowGroupBytes,
@@ -32,12 +32,12 @@ EXAMPLES = [
 @reporting
 def command(
     output: Output,
-    base: Annotated[str, Argument("DIRECTORY")],
+    base: Annotated[str, Positional("DIRECTORY")],
     target_file_bytes: TargetFileBytes = None,
     min_row_group_bytes: MinRowGroupBytes = None,
     verify: VerifyCopies = False,
     dry_run: Annotated[
-        bool, Option("--dry-run", help="Show what would be done, and change nothing.")
+        bool, Named("--dry-run", help="Show what would be done, and change nothing.")
     ] = False,
     statistics: Statistics = None,
     compression_level: CompressionLevel = None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pymosaic.cli.options import Columns, Limit, Offset, Where, reporting
 from pymosaic.cli.output import Output
-from pymosaic.cli.parameters import Argument, Option
+from pymosaic.cli.parameters import Named, Positional
 from pymosaic.cli.writer_options import (
     Compression,
     CompressionLevel,
@@ -46,19 +46,19 @@ EXAMPLES = [
 @reporting
 def command(
     output: Output,
-    files: Annotated[list[str], Argument("SOURCE... TARGET")],
+    files: Annotated[list[str], Positional("SOURCE... TARGET")],
     target: Annotated[
         str | None,
-        Option(
+        Named(
             "-o", "--output", metavar="TARGET", help="The target, if it is not the last argument."
         ),
     ] = None,
     overwrite: Annotated[
-        bool, Option("--overwrite", help="Replace the target if it exists.")
+        bool, Named("--overwrite", help="Replace the target if it exists.")
     ] = False,
     schema_from: Annotated[
         str | None,
-        Option(
+        Named(
             "--schema-from",
             metavar="FILE",
             help="Take column types for CSV and JSON lines from this file.",
@@ -66,26 +66,26 @@ def command(
     ] = None,
     from_format: Annotated[
         str | None,
-        Option("--from", metavar="FORMAT", help="Format of SOURCE -, the standard input."),
+        Named("--from", metavar="FORMAT", help="Format of SOURCE -, the standard input."),
     ] = None,
     to_format: Annotated[
         str | None,
-        Option("--to", metavar="FORMAT", help="Format of TARGET -, the standard output."),
+        Named("--to", metavar="FORMAT", help="Format of TARGET -, the standard output."),
     ] = None,
     partition_by: Annotated[
         str | None,
-        Option(
+        Named(
             "--partition-by",
             metavar="NAMES",
             help="Target is a dataset: columns whose values become directories, comma-separated.",
         ),
     ] = None,
     append: Annotated[
-        bool, Option("--append", help="Target is a dataset: add the rows to it.")
+        bool, Named("--append", help="Target is a dataset: add the rows to it.")
     ] = False,
     flatten: Annotated[
         str | None,
-        Option(
+        Named(
             "--flatten",
             metavar="TEXT",
             help="Mosaic: make columns of the fields of structs, with this text between the "

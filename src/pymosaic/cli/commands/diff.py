@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pymosaic.cli.options import Columns, inspecting
 from pymosaic.cli.output import Cell, Document, Field, Output
-from pymosaic.cli.parameters import Argument, Option
+from pymosaic.cli.parameters import Named, Positional
 
 __all__ = ["EXAMPLES", "USAGE", "command"]
 
@@ -30,11 +30,11 @@ _FIELDS = (
 @inspecting
 def command(
     output: Output,
-    left: Annotated[str, Argument("LEFT")],
-    right: Annotated[str, Argument("RIGHT")],
+    left: Annotated[str, Positional("LEFT")],
+    right: Annotated[str, Positional("RIGHT")],
     columns: Columns = None,
     schema_only: Annotated[
-        bool, Option("--schema-only", help="Compare only the columns, not the rows.")
+        bool, Named("--schema-only", help="Compare only the columns, not the rows.")
     ] = False,
 ) -> int:
     """Compare two files or datasets: columns, rows, values.

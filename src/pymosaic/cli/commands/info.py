@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pymosaic.cli.options import inspecting
 from pymosaic.cli.output import Document, Output
-from pymosaic.cli.parameters import Argument
+from pymosaic.cli.parameters import Positional
 
 if TYPE_CHECKING:
     from pymosaic.cli.column_sizes import ColumnSize
@@ -31,7 +31,7 @@ _SMALL_FILE = 1 << 20
 @inspecting
 def command(
     output: Output,
-    file: Annotated[str, Argument("FILE|DIRECTORY")],
+    file: Annotated[str, Positional("FILE|DIRECTORY")],
 ) -> None:
     """Show what a file or dataset is, on one screen.
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pymosaic.cli.options import reporting
 from pymosaic.cli.output import Output
-from pymosaic.cli.parameters import Argument, Option
+from pymosaic.cli.parameters import Named, Positional
 
 __all__ = ["EXAMPLES", "USAGE", "command"]
 
@@ -20,18 +20,18 @@ EXAMPLES = [
 @reporting
 def command(
     output: Output,
-    files: Annotated[list[str], Argument("SOURCE... TARGET")],
+    files: Annotated[list[str], Positional("SOURCE... TARGET")],
     target: Annotated[
         str | None,
-        Option(
+        Named(
             "-o", "--output", metavar="TARGET", help="The target, if it is not the last argument."
         ),
     ] = None,
     overwrite: Annotated[
-        bool, Option("--overwrite", help="Replace the target if it exists.")
+        bool, Named("--overwrite", help="Replace the target if it exists.")
     ] = False,
     verify: Annotated[
-        bool, Option("--verify", help="Check every bucket before copying it.")
+        bool, Named("--verify", help="Check every bucket before copying it.")
     ] = False,
 ) -> None:
     """Concatenate files by copying their row groups.

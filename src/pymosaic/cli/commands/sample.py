@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pymosaic.cli.options import Columns, Files, NumRows, Where, inspecting
 from pymosaic.cli.output import Output
-from pymosaic.cli.parameters import Option
+from pymosaic.cli.parameters import Named
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -24,7 +24,7 @@ def command(
     where: Where = None,
     limit: NumRows = 10,
     seed: Annotated[
-        int | None, Option(metavar="N", help="The same seed gives the same rows.")
+        int | None, Named(metavar="N", help="The same seed gives the same rows.")
     ] = None,
 ) -> None:
     """Show rows chosen at random.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pymosaic.cli.options import inspecting
 from pymosaic.cli.output import Cell, Document, Field, Output
-from pymosaic.cli.parameters import Argument, Option
+from pymosaic.cli.parameters import Named, Positional
 from pymosaic.cli.writer_options import parse_bytes
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ _FIELDS = (
 @inspecting
 def command(
     output: Output,
-    sample: Annotated[str, Argument("FILE")],
+    sample: Annotated[str, Positional("FILE")],
     projections: Annotated[
         list[str] | None,
-        Option(
+        Named(
             "-p",
             "--projection",
             metavar="NAMES",
@@ -53,15 +53,15 @@ def command(
         ),
     ] = None,
     storage: Annotated[
-        str, Option(metavar="KIND", help="Where the files will be: disk, network or s3.")
+        str, Named(metavar="KIND", help="Where the files will be: disk, network or s3.")
     ] = "network",
     max_growth: Annotated[
         float,
-        Option(metavar="X", help="How much larger than the smallest result a file may be."),
+        Named(metavar="X", help="How much larger than the smallest result a file may be."),
     ] = 1.5,
     max_sample_bytes: Annotated[
         int | None,
-        Option(metavar="SIZE", parser=parse_bytes, help="Sample size in memory; default 256MiB."),
+        Named(metavar="SIZE", parser=parse_bytes, help="Sample size in memory; default 256MiB."),
     ] = None,
 ) -> None:
     """Find writer options for a table: buckets, page size, level.

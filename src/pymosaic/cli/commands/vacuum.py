@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pymosaic.cli.options import reporting
 from pymosaic.cli.output import Output
-from pymosaic.cli.parameters import Argument, Option
+from pymosaic.cli.parameters import Named, Positional
 
 __all__ = ["EXAMPLES", "USAGE", "command"]
 
@@ -20,10 +20,10 @@ EXAMPLES = [
 @reporting
 def command(
     output: Output,
-    base: Annotated[str, Argument("DIRECTORY")],
+    base: Annotated[str, Positional("DIRECTORY")],
     older_than: Annotated[
         float,
-        Option(
+        Named(
             "--older-than",
             min=0,
             metavar="HOURS",
@@ -32,13 +32,11 @@ def command(
     ] = 24.0,
     forget_missing: Annotated[
         bool,
-        Option(
-            "--forget-missing", help="Take files that are missing out of the dataset's records."
-        ),
+        Named("--forget-missing", help="Take files that are missing out of the dataset's records."),
     ] = False,
     keep_unread: Annotated[
         bool,
-        Option(
+        Named(
             "--keep-unread/--no-keep-unread",
             help="Keep replaced files that a Spark stream has not read.",
         ),

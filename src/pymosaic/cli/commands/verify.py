@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pymosaic.cli.options import Files, inspecting
 from pymosaic.cli.output import Cell, Document, Field, Output
-from pymosaic.cli.parameters import Option
+from pymosaic.cli.parameters import Named
 
 if TYPE_CHECKING:
     from pymosaic.file.verify.file import Finding
@@ -36,7 +36,7 @@ def command(
     output: Output,
     files: Files,
     quick: Annotated[
-        bool, Option("--quick", help="Check only the metadata; the data is not read.")
+        bool, Named("--quick", help="Check only the metadata; the data is not read.")
     ] = False,
 ) -> int:
     """Check every structure, checksum and value.

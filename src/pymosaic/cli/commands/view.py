@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pymosaic.cli.options import reporting
 from pymosaic.cli.output import Output
-from pymosaic.cli.parameters import Argument, Option
+from pymosaic.cli.parameters import Named, Positional
 
 __all__ = ["EXAMPLES", "USAGE", "command"]
 
@@ -21,22 +21,22 @@ EXAMPLES = [
 @reporting
 def command(
     output: Output,
-    file: Annotated[str, Argument("FILE")],
+    file: Annotated[str, Positional("FILE")],
     target: Annotated[
         str | None,
-        Option(
+        Named(
             "-o", "--output", metavar="TARGET", help="[default: FILE.html in the current directory]"
         ),
     ] = None,
-    open_it: Annotated[bool, Option("--open", help="Open the page in the browser.")] = False,
+    open_it: Annotated[bool, Named("--open", help="Open the page in the browser.")] = False,
     overwrite: Annotated[
-        bool, Option("--overwrite", help="Replace the target if it exists.")
+        bool, Named("--overwrite", help="Replace the target if it exists.")
     ] = False,
     samples: Annotated[
         int | None,
-        Option(min=0, metavar="N", help="Sample values per column; 0 for none."),
+        Named(min=0, metavar="N", help="Sample values per column; 0 for none."),
     ] = None,
-    title: Annotated[str | None, Option(metavar="TEXT", help="Heading of the page.")] = None,
+    title: Annotated[str | None, Named(metavar="TEXT", help="Heading of the page.")] = None,
 ) -> None:
     """Draw a picture of a file: a page for the browser.
 

@@ -6,13 +6,14 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.json as pa_json
 
 from pymosaic.cli.formats import FileKind
 from pymosaic.cli.formats.base import TableReader, TableWriter, batch_rows, take_option
 from pymosaic.cli.formats.text_chunks import TextReader, TextWriter, chunks
-from pymosaic.cli.values import plain_columns, to_json
+from pymosaic.cli.values import MANY_COLUMNS, json_values, plain_columns, plain_groups, to_json
 from pymosaic.progress import Progress
 
 __all__ = ["json_lines", "read", "write"]
@@ -22,15 +23,32 @@ def json_lines(batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
     """The rows of batches as text, many lines at a time."""
     for batch in batches:
         names = batch.schema.names
-        step = batch_rows(len(names)) // 16 + 1
+        wide = len(names) > MANY_COLUMNS and len(set(names)) == len(names)
+        step = batch_rows(len(names)) // (2 if wide else 16) + 1
         for start in range(0, batch.num_rows, step):
-            part = batch.slice(start, step)
-            columns = plain_columns(part)
-            if columns:
-                rows = zip(*columns, strict=True)
+            part = batch if batch.num_rows <= step else batch.slice(start, step)
+            if wide:
+                yield from _wide_lines(names, part)
+            elif names:
+                rows = zip(*plain_columns(part), strict=True)
                 yield "".join(to_json(dict(zip(names, row, strict=True))) + "\n" for row in rows)
             else:
                 yield "{}\n" * part.num_rows
+
+
+def _wide_lines(names: list[str], batch: pa.RecordBatch) -> Iterator[str]:
+    """The same for many columns, whose names and types are looked at once for all rows."""
+    values = np.empty((batch.num_rows, len(names)), dtype=object)
+    for indexes, plain in plain_groups(batch):
+        texts = np.empty(len(plain), dtype=object)
+        texts[:] = json_values(plain)
+        values[:, indexes] = texts.reshape(len(indexes), batch.num_rows).T
+    pieces: list[str] = [""] * (2 * len(names))
+    pieces[0::2] = [f",{name}:" for name in json_values(names)]
+    pieces[0] = "{" + pieces[0][1:]
+    for row in values:
+        pieces[1::2] = row.tolist()
+        yield "".join(pieces) + "}\n"
 
 
 def _find_end(data: bytes) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pymosaic.cli.options import inspecting
 from pymosaic.cli.output import Cell, Document, Field, Output
-from pymosaic.cli.parameters import Argument
+from pymosaic.cli.parameters import Positional
 
 if TYPE_CHECKING:
     from pymosaic.paimon.table import PaimonTable
@@ -31,7 +31,7 @@ _FIELDS = (
 
 
 @inspecting
-def command(output: Output, table: Annotated[str, Argument("TABLE")]) -> None:
+def command(output: Output, table: Annotated[str, Positional("TABLE")]) -> None:
     """List the snapshots of a table, the oldest first, with their tags.
 
     Records are those of files: a file with a new column counts its rows again.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pymosaic.cli.commands.spark.running import Job, job_command, split_pairs
-from pymosaic.cli.parameters import Argument, Option
+from pymosaic.cli.parameters import Named, Positional
 
 if TYPE_CHECKING:
     from pymosaic.spark.jobs import JobReport
@@ -18,13 +18,13 @@ EXAMPLES = ("pymosaic spark add-columns shop.db/sales --column 'ratio=clicks / v
 @job_command
 def command(
     job: Job,
-    target: Annotated[str, Argument("TABLE")],
+    target: Annotated[str, Positional("TABLE")],
     column: Annotated[
         list[str],
-        Option(metavar="NAME=EXPRESSION", help="A column and its expression; repeatable."),
+        Named(metavar="NAME=EXPRESSION", help="A column and its expression; repeatable."),
     ],
     update: Annotated[
-        bool, Option("--update", help="Give columns that are there new values.")
+        bool, Named("--update", help="Give columns that are there new values.")
     ] = False,
 ) -> None:
     """Add columns to a Paimon table, on executors; only the new columns are written."""

@@ -11,7 +11,7 @@ from pymosaic.cli.commands.spark.running import (
     split_names,
     writing_command,
 )
-from pymosaic.cli.parameters import Argument, Option
+from pymosaic.cli.parameters import Named, Positional
 
 if TYPE_CHECKING:
     from pymosaic.spark.jobs import JobReport
@@ -29,18 +29,18 @@ EXAMPLES = (
 def command(
     job: Job,
     target: Target,
-    tables: Annotated[list[str], Argument("[NAME=]TABLE...")],
-    on: Annotated[str, Option(metavar="NAMES", help="The key columns.")],
+    tables: Annotated[list[str], Positional("[NAME=]TABLE...")],
+    on: Annotated[str, Named(metavar="NAMES", help="The key columns.")],
     how: Annotated[
         str,
-        Option(
+        Named(
             metavar="KIND",
             help="Keys to keep: outer (in any table), inner (in all) or left (in the first).",
         ),
     ] = "outer",
     column_names: Annotated[
         str,
-        Option(metavar="TEXT", help="Pattern for column names, such as {table}_{column}."),
+        Named(metavar="TEXT", help="Pattern for column names, such as {table}_{column}."),
     ] = "{column}",
 ) -> None:
     """Join many narrow tables by key into one wide table."""

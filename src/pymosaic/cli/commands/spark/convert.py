@@ -11,7 +11,7 @@ from pymosaic.cli.commands.spark.running import (
     split_names,
     writing_command,
 )
-from pymosaic.cli.parameters import Option
+from pymosaic.cli.parameters import Named
 
 if TYPE_CHECKING:
     from pymosaic.spark.jobs import JobReport
@@ -29,9 +29,9 @@ def command(
     job: Job,
     source: Source,
     target: Target,
-    to: Annotated[str, Option(metavar="NAME", help="Format of the target.")] = "mosaic",
+    to: Annotated[str, Named(metavar="NAME", help="Format of the target.")] = "mosaic",
     cluster_by: Annotated[
-        str | None, Option(metavar="NAMES", help="Sort the whole dataset by these columns.")
+        str | None, Named(metavar="NAMES", help="Sort the whole dataset by these columns.")
     ] = None,
 ) -> None:
     """Convert any format that Spark reads to Mosaic, and back."""

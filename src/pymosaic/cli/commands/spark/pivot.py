@@ -12,7 +12,7 @@ from pymosaic.cli.commands.spark.running import (
     split_pairs,
     writing_command,
 )
-from pymosaic.cli.parameters import Option
+from pymosaic.cli.parameters import Named
 
 if TYPE_CHECKING:
     from pymosaic.spark.jobs import JobReport
@@ -33,20 +33,20 @@ def command(
     target: Target,
     entity: Annotated[
         str,
-        Option(metavar="NAMES", help="Columns that identify an entity: one wide row each."),
+        Named(metavar="NAMES", help="Columns that identify an entity: one wide row each."),
     ],
-    feature: Annotated[str, Option(metavar="NAME", help="The column with the feature names.")],
+    feature: Annotated[str, Named(metavar="NAME", help="The column with the feature names.")],
     values: Annotated[
         str | None,
-        Option(metavar="NAMES", help="Value columns; by default all others."),
+        Named(metavar="NAMES", help="Value columns; by default all others."),
     ] = None,
     column_names: Annotated[
         str,
-        Option(metavar="TEXT", help="Pattern for column names, such as {feature}_{value}."),
+        Named(metavar="TEXT", help="Pattern for column names, such as {feature}_{value}."),
     ] = "{feature}",
     duplicates: Annotated[
         str,
-        Option(
+        Named(
             metavar="POLICY",
             help="What to do with several values for one cell: error, first, last, min, max, sum, "
             "mean; or per value column: number=mean,text=last.",
@@ -54,11 +54,11 @@ def command(
     ] = "error",
     order_by: Annotated[
         str | None,
-        Option(metavar="NAMES", help="Columns that define the order for first and last."),
+        Named(metavar="NAMES", help="Columns that define the order for first and last."),
     ] = None,
     incremental: Annotated[
         str | None,
-        Option(
+        Named(
             metavar="NAME",
             help="Append only rows of values of this partition column that the target lacks.",
         ),

@@ -10,7 +10,7 @@ from pymosaic.cli.commands.spark.running import (
     job_command,
     split_names,
 )
-from pymosaic.cli.parameters import Option
+from pymosaic.cli.parameters import Named
 
 if TYPE_CHECKING:
     from pymosaic.spark.jobs import JobReport
@@ -26,11 +26,11 @@ def command(
     target: Target,
     to: Annotated[
         str | None,
-        Option(metavar="FILE", help="Write the profile to this file: .mosaic, .parquet or .json."),
+        Named(metavar="FILE", help="Write the profile to this file: .mosaic, .parquet or .json."),
     ] = None,
     columns: Annotated[
         str | None,
-        Option("-c", "--columns", metavar="NAMES", help="Names and patterns, comma-separated."),
+        Named("-c", "--columns", metavar="NAMES", help="Names and patterns, comma-separated."),
     ] = None,
 ) -> None:
     """Describe each column: nulls, range, distinct values, sizes, encodings."""

@@ -10,7 +10,7 @@ import click
 
 from pymosaic.cli.options import parameter, reporting, set_signature
 from pymosaic.cli.output import Output
-from pymosaic.cli.parameters import Argument, Option
+from pymosaic.cli.parameters import Named, Positional
 
 if TYPE_CHECKING:
     from pymosaic.spark.jobs import JobReport
@@ -30,22 +30,22 @@ __all__ = [
 
 _Master: TypeAlias = Annotated[
     str | None,
-    Option(
+    Named(
         metavar="URL",
         help="Spark master; by default that of spark-submit or of Spark's defaults, or local[*].",
     ),
 ]
 _Settings: TypeAlias = Annotated[
     list[str] | None,
-    Option("--conf", metavar="KEY=VALUE", help="A Spark setting; repeatable."),
+    Named("--conf", metavar="KEY=VALUE", help="A Spark setting; repeatable."),
 ]
 _ReportFile: TypeAlias = Annotated[
     str | None,
-    Option("--report", metavar="FILE", help="Write the report to this file as JSON."),
+    Named("--report", metavar="FILE", help="Write the report to this file as JSON."),
 ]
 _Options: TypeAlias = Annotated[
     list[str] | None,
-    Option(
+    Named(
         "-O",
         "--option",
         metavar="KEY=VALUE",
@@ -55,7 +55,7 @@ _Options: TypeAlias = Annotated[
 ]
 SourceFormat: TypeAlias = Annotated[
     str | None,
-    Option(
+    Named(
         "--format",
         metavar="NAME",
         help="Format of the source: parquet, csv, json, orc, avro, mosaic or table; by default "
@@ -64,21 +64,21 @@ SourceFormat: TypeAlias = Annotated[
 ]
 ReadOptions: TypeAlias = Annotated[
     list[str] | None,
-    Option("--read-option", metavar="KEY=VALUE", help="An option of the reader; repeatable."),
+    Named("--read-option", metavar="KEY=VALUE", help="An option of the reader; repeatable."),
 ]
 _Mode: TypeAlias = Annotated[
     str,
-    Option(metavar="MODE", help="If the target has files: error, append, overwrite or ignore."),
+    Named(metavar="MODE", help="If the target has files: error, append, overwrite or ignore."),
 ]
 _PartitionBy: TypeAlias = Annotated[
     str | None,
-    Option(metavar="NAMES", help="Columns that become directories, comma-separated."),
+    Named(metavar="NAMES", help="Columns that become directories, comma-separated."),
 ]
 _Partitions: TypeAlias = Annotated[
-    int | None, Option(min=1, metavar="N", help="Number of tasks that write.")
+    int | None, Named(min=1, metavar="N", help="Number of tasks that write.")
 ]
-Source: TypeAlias = Annotated[str, Argument("SOURCE")]
-Target: TypeAlias = Annotated[str, Argument("DIRECTORY")]
+Source: TypeAlias = Annotated[str, Positional("SOURCE")]
+Target: TypeAlias = Annotated[str, Positional("DIRECTORY")]
 
 
 def job_command(function: Callable[..., int | None]) -> Callable[..., int | None]:

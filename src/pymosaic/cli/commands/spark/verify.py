@@ -12,7 +12,7 @@ from pymosaic.cli.commands.spark.running import (
     job_command,
     split_pairs,
 )
-from pymosaic.cli.parameters import Option
+from pymosaic.cli.parameters import Named
 
 if TYPE_CHECKING:
     from pymosaic.spark.jobs import JobReport
@@ -30,13 +30,11 @@ def command(
     job: Job,
     target: Target,
     source: Annotated[
-        str | None, Option(metavar="SOURCE", help="Compare the dataset with this source.")
+        str | None, Named(metavar="SOURCE", help="Compare the dataset with this source.")
     ] = None,
     source_format: SourceFormat = None,
     read_option: ReadOptions = None,
-    quick: Annotated[
-        bool, Option("--quick", help="Check only the metadata, not the data.")
-    ] = False,
+    quick: Annotated[bool, Named("--quick", help="Check only the metadata, not the data.")] = False,
 ) -> int:
     """Verify all files in parallel, and compare them with their source.
 
