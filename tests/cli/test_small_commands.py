@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -63,12 +64,20 @@ class TestInfo:
         looked_at = int(facts["sizes_from"].split(" of ")[0].replace(",", ""))
         assert facts["sizes_from"] == f"{looked_at:,} of 10,000 columns"
         assert 0 < looked_at < 10_000
+        # Names cost nothing: all are counted.
+        counted = re.findall(r"([\d,]+) \S+ \(", facts["groups"])
+        assert sum(int(number.replace(",", "")) for number in counted) == 10_000
+
+    def test_a_terminal_shows_what_is_there_and_one_command_on_a_line(self, run, small):
+        lines = run("info", small, "--format", "table", COLUMNS="200").stdout.splitlines()
+        assert not any(line.startswith("partitioned by") for line in lines)
+        assert [line.split()[0] for line in lines[-3:]] == ["next", "pymosaic", "pymosaic"]
 
     def test_parquet_is_told_how_to_become_mosaic(self, run, tmp_path):
         pq.write_table(pa.table({"a": [1]}), tmp_path / "t.parquet")
         facts = run("info", tmp_path / "t.parquet", "--json").json()
         assert facts["format"] == "parquet"
-        assert facts["next"].endswith(" t.mosaic")
+        assert facts["next"][0].endswith(" t.mosaic")
 
 
 class TestTail:

@@ -26,12 +26,15 @@ def kinds(tmp_path_factory, files):
     pymosaic.write_table(pa.table({"a": pa.array([], pa.int64())}), directory / "empty.mosaic")
     paged = pa.table({"id": range(500), "text": [f"{n}" * 9 for n in range(500)]})
     pymosaic.write_table(paged, directory / "paged.mosaic", page_size_threshold=0)
+    one_long = {"x" * 500: [1], "short": ["text"]}
+    pymosaic.write_table(pa.table(one_long), directory / "one-long.mosaic")
     (directory / "parts").mkdir()
     for part in range(50):
         table = pa.table({"id": [part], f"only_in_{part % 7}": [part * 0.5]})
         pymosaic.write_table(table, directory / "parts" / f"part-{part:02}.mosaic")
     return {
         "long": directory / "long.mosaic",
+        "one long name": directory / "one-long.mosaic",
         "wide characters": directory / "wide-characters.mosaic",
         "empty": directory / "empty.mosaic",
         "narrow and paged": directory / "paged.mosaic",
@@ -68,6 +71,14 @@ def test_in_a_real_terminal(kinds, width):
     whole = "plant_amsterdam_line_000_sensor_last_reported_value"
     assert any(line.startswith(whole if width == 200 else "…000…") for line in lines)
     assert (width == 200) != ("all names start with" in " ".join(text.split()))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_rows_of_every_kind_in_a_real_terminal(kinds, files, width):
+    for kind, path in {**kinds, "10,000 columns": files / "wide.mosaic"}.items():
+        text = COLOUR.sub("", shown(terminal("head", "--no-pager", path, size=(30, width))))
+        assert max(map(cell_len, text.splitlines())) <= width, kind
+        assert "error" not in text.lower(), kind
 
 
 def test_verdicts_are_red_and_green(small, tmp_path):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pymosaic.cli.names import common_affixes, first_word
+from pymosaic.cli.names import prefixes
 
 if TYPE_CHECKING:
     from pymosaic.file.reader import MosaicFile
@@ -103,8 +103,8 @@ def grouped(sizes: Iterable[ColumnSize], by: By) -> list[ColumnSize]:
         group.raw_bytes = added(group.raw_bytes, raw_bytes)
         group.exact = group.exact and exact
 
-    shared = len(common_affixes([column.name for column in columns]).prefix)
-    for column in columns:
+    found = prefixes([column.name for column in columns]) if by is By.PREFIX else []
+    for index, column in enumerate(columns):
         if by is By.ENCODING:
             # A column may have several, one in each row group.
             for encoding, stored in column.encodings.items():
@@ -113,7 +113,7 @@ def grouped(sizes: Iterable[ColumnSize], by: By) -> list[ColumnSize]:
                 add(encoding, stored, raw, column.exact)
             continue
         if by is By.PREFIX:
-            key = first_word(column.name, shared)
+            key = found[index]
         elif by is By.TYPE:
             key = column.type
         else:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pymosaic.cli.text import cut_middle, width_of
 
-__all__ = ["Affixes", "common_affixes", "distinct", "first_word", "widest"]
+__all__ = ["Affixes", "common_affixes", "distinct", "first_word", "prefixes", "widest"]
 
 _SEPARATORS = frozenset("_-./:| ")
 _SHORTEST = 3
@@ -169,3 +169,21 @@ def first_word(name: str, start: int = 0) -> str:
         if index > start and name[index].isdigit() and name[index - 1].isalpha():
             return name[:index] + "*"
     return name
+
+
+def prefixes(names: Sequence[str]) -> list[str]:
+    """The group of each name: its first word after what all names share.
+
+    If that puts every name into a group of its own, what they share is the group.
+
+    Examples
+    --------
+    >>> from pymosaic.cli.names import prefixes
+    >>> prefixes(["plant_oslo_1", "plant_oslo_2", "plant_rome_1"])
+    ['plant_oslo_*', 'plant_oslo_*', 'plant_rome_*']
+    >>> prefixes(["sensor_001", "sensor_002"])
+    ['sensor_*', 'sensor_*']
+    """
+    shared = len(common_affixes(names).prefix)
+    found = [first_word(name, shared) for name in names]
+    return found if len(set(found)) < len(found) else [first_word(name) for name in names]

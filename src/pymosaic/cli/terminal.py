@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 
-from pymosaic.cli.names import common_affixes, widest
+from pymosaic.cli.names import common_affixes, distinct, widest
 from pymosaic.cli.output import Cell, Document, Excerpt, Field, Output
 from pymosaic.cli.pager import Screen
 from pymosaic.cli.tables import GAP, Painter, TablePrinter
@@ -82,7 +82,9 @@ class TerminalOutput(Output):
         self._table.table(fields, texts)
 
     def _facts(self, document: Document) -> None:
-        facts = {key: value for key, value in document.facts.items() if key != "file"}
+        facts = {
+            key: value for key, value in document.facts.items() if key != "file" and value != ""
+        }
         label_width = max(map(len, facts), default=0)
         room = self._width - label_width - len(GAP)
         for key, value in facts.items():
@@ -92,7 +94,9 @@ class TerminalOutput(Output):
             elif isinstance(value, int) and not isinstance(value, bool):
                 text = f"{value:,}"
             label = self._paint(key.replace("_", " ").ljust(label_width), "fact")
-            first, *others = wrap(text, max(20, room))
+            texts = list(map(str, value)) if isinstance(value, list) else [text]
+            lines = [line for part in texts for line in wrap(printable(part), max(20, room))]
+            first, *others = lines or [""]
             self._screen.write(f"{label}{GAP}{first}".rstrip())
             for line in others:
                 self._screen.write(" " * (label_width + len(GAP)) + line)
@@ -130,6 +134,7 @@ class TerminalOutput(Output):
             return False
         if affixes:
             self._table.note(affixes.note())
+        headers = distinct(headers, WIDEST_VALUE)
         fields = [
             Field("", Cell.NUMBER if _is_number(kind) else Cell.VALUE) for kind in schema.types
         ]

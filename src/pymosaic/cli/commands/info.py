@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pymosaic.cli.options import inspecting
 from pymosaic.cli.output import Document, Output
 from pymosaic.cli.parameters import Positional
+from pymosaic.errors import printable
 
 if TYPE_CHECKING:
     from pymosaic.cli.column_sizes import ColumnSize
@@ -22,6 +23,8 @@ EXAMPLES = [
     "pymosaic info data.parquet",
 ]
 _SHOWN = 5
+_LONG_NAME = 20
+_LONGEST_NAME = 60
 # Sizes of columns need the headers of buckets. Of several files, only the largest is looked at, and
 # of very many columns, about this many.
 _MANY_COLUMNS = 5000
@@ -62,7 +65,7 @@ def _foreign(path: str, module: str) -> dict[str, Any]:
             "file_bytes": target_bytes(path),
             "types": _counted(str(kind) for kind in rows.schema.types),
             "groups": _groups_of(names),
-            "next": f"pymosaic convert {_quoted(path)} {_quoted(_stem(path) + '.mosaic')}",
+            "next": [f"pymosaic convert {_quoted(path)} {_quoted(_stem(path) + '.mosaic')}"],
         }
 
 
@@ -114,29 +117,26 @@ def _mosaic(path: str) -> dict[str, Any]:
     if largest[0] >= 0:
         with sources[largest[1]].open() as file:
             add_column_sizes(sizes, file, _some_columns(file))
-    by_prefix = sorted(grouped(sizes.values(), By.PREFIX), key=lambda size: -size.num_bytes)
-    by_encoding = sorted(grouped(sizes.values(), By.ENCODING), key=lambda size: -size.num_bytes)
-    facts["groups"] = _shares(by_prefix)
-    facts["encodings"] = _shares(by_encoding)
-    if len(sizes) < len(kinds):
-        facts["sizes_from"] = f"{len(sizes):,} of {len(kinds):,} columns"
-    facts["statistics"] = (
-        ", ".join(sorted(with_statistics)[:_SHOWN])
-        + (f" and {len(with_statistics) - _SHOWN:,} more" if len(with_statistics) > _SHOWN else "")
-        if with_statistics
-        else "none"
+    facts["groups"] = _groups(list(kinds), sizes)
+    by_encoding = {size.name: size for size in grouped(sizes.values(), By.ENCODING)}
+    # Of some of the columns, the share tells more than the number.
+    whole = len(sizes) == len(kinds)
+    facts["encodings"] = _shares(
+        {name: size.num_bytes for name, size in by_encoding.items()},
+        {name: size.num_columns for name, size in by_encoding.items()} if whole else {},
     )
+    if not whole:
+        facts["sizes_from"] = f"{len(sizes):,} of {len(kinds):,} columns"
+    facts["statistics"] = _some_names(sorted(with_statistics)) if with_statistics else "none"
     facts["health"] = _health(len(sources), damaged, len(missing))
     facts["advice"] = _advice(len(sources), num_bytes, bool(with_statistics), damaged, missing)
     some = f" -c {_quoted(next(iter(kinds)))}" if len(kinds) > 20 else ""
     typed = _quoted(path)
-    facts["next"] = "; ".join(
-        [
-            f"pymosaic head {typed}{some}",
-            f"pymosaic column-size {typed} --by prefix",
-            f"pymosaic verify {typed}",
-        ]
-    )
+    facts["next"] = [
+        f"pymosaic head {typed}{some}",
+        f"pymosaic column-size {typed} --by prefix",
+        f"pymosaic verify {typed}",
+    ]
     return facts
 
 
@@ -166,22 +166,44 @@ def _counted(kinds: Any) -> str:
 
 
 def _groups_of(names: list[str]) -> str:
-    from pymosaic.cli.names import common_affixes, first_word
+    from pymosaic.cli.names import prefixes
 
-    shared = len(common_affixes(names).prefix)
-    found = Counter(first_word(name, shared) for name in names).most_common(_SHOWN)
+    found = Counter(prefixes(names)).most_common(_SHOWN)
     return ", ".join(f"{number:,} {prefix}" for prefix, number in found)
 
 
-def _shares(groups: list[ColumnSize]) -> str:
-    total = sum(group.num_bytes for group in groups) or 1
+def _groups(names: list[str], sizes: dict[str, ColumnSize]) -> str:
+    """All columns by the start of their names; their shares come from the known sizes."""
+    from pymosaic.cli.names import prefixes
+    from pymosaic.cli.text import cut
+
+    numbers: Counter[str] = Counter()
+    stored: Counter[str] = Counter()
+    for name, group in zip(names, prefixes(names), strict=True):
+        prefix = cut(printable(group), _LONGEST_NAME)
+        numbers[prefix] += 1
+        stored[prefix] += sizes[name].num_bytes if name in sizes else 0
+    return _shares(stored, numbers)
+
+
+def _shares(stored: dict[str, int], numbers: dict[str, int]) -> str:
+    total = sum(stored.values()) or 1
+    largest = sorted(stored, key=lambda name: -stored[name])
     parts = [
-        f"{group.num_columns:,} {group.name} ({group.num_bytes / total:.0%})"
-        for group in groups[:_SHOWN]
+        f"{f'{numbers[name]:,} ' if name in numbers else ''}{name} ({stored[name] / total:.0%})"
+        for name in largest[:_SHOWN]
     ]
-    return ", ".join(parts) + (
-        f" and {len(groups) - _SHOWN:,} more" if len(groups) > _SHOWN else ""
-    )
+    more = len(largest) - _SHOWN
+    return ", ".join(parts) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _some_names(names: list[str]) -> str:
+    from pymosaic.cli.text import count, cut
+
+    most = _SHOWN if max(map(len, names[:_SHOWN])) < _LONG_NAME else 2
+    shown = ", ".join(cut(printable(name), _LONGEST_NAME) for name in names[:most])
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return f"{count(len(names), 'column')}: {shown}{more}"
 
 
 def _health(num_files: int, damaged: int, missing: int) -> str:
