@@ -171,6 +171,14 @@ class TestPage:
         assert page.inner_text("#facts").startswith("1,000 rows, 3,004 columns")
         assert page.locator(".cell:visible").first.inner_text() == "0"
         assert page.locator(".cell").count() < 2000
+        # Headings show the ends of long names, where those that are alike differ.
+        page.evaluate("document.getElementById('grid').scrollTo(160 * 100, 0)")
+        page.wait_for_selector(".head[data-column='101']")
+        shown = page.locator(".head .name:visible").all_inner_texts()
+        assert len(set(shown)) == len(shown)
+        box = page.locator(".head[data-column='101'] .name")
+        assert box.evaluate("node => node.scrollHeight <= node.clientHeight + 1")
+        assert box.evaluate("node => node.scrollWidth <= node.clientWidth + 1")
         page.evaluate("document.getElementById('grid').scrollTo(1e9, 1e9)")
         page.wait_for_function("document.getElementById('grid').dataset.row > 900")
         page.wait_for_selector("#grid[data-waiting='0']")

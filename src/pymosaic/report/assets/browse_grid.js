@@ -2,7 +2,9 @@
 
 const GRID_ROW = 26;
 const GRID_COLUMN = 160;
-const HEAD_HEIGHT = 44;
+const HEAD_HEIGHT = 60;
+// What fits on the two lines of a heading.
+const HEAD_CHARACTERS = 36;
 const NUMBER_WIDTH = 76;
 const BLOCK_ROWS = 64;
 const BLOCK_COLUMNS = 8;
@@ -112,7 +114,7 @@ class Grid {
         const name = visible(this.columns.names[column]);
         head.title = name;
         head.replaceChildren(
-          element("span", "", visible(withoutAffixes(this.columns.names[column], this.columns.affixes))),
+          element("span", "name", bothEnds(visible(withoutAffixes(this.columns.names[column], this.columns.affixes)), HEAD_CHARACTERS)),
           element("span", "", this.columns.types[this.columns.typeOf[column]]),
         );
       }

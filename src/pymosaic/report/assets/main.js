@@ -5,7 +5,7 @@ function showFile(picture) {
   byId("title").textContent = visible(picture.title);
   const names = { bpe: "names in byte pairs", front: "names front-coded" }[file.nameEncoding];
   const compression = file.compression === "none" ? "not compressed" : file.compression;
-  const statistics = `statistics of ${plural(picture.withStatistics, "column")}`;
+  const statistics = picture.withStatistics ? `statistics of ${plural(picture.withStatistics, "column")}` : "no statistics";
   byId("subtitle").textContent = `Mosaic v1 · ${compression} · ${names} · ${statistics}`;
   const end = file.size - file.schemaOffset + file.annexSize;
   const figures = [

@@ -40,6 +40,14 @@ function shortened(text, length) {
   return characters.length > length ? `${characters.slice(0, length).join("")}…` : text;
 }
 
+// The start and the end of a long text: names that are alike often differ at the end.
+function bothEnds(text, length) {
+  const characters = Array.from(text);
+  if (characters.length <= length) return text;
+  const half = Math.floor((length - 1) / 2);
+  return `${characters.slice(0, half).join("")}…${characters.slice(-half).join("")}`;
+}
+
 const SEPARATORS = /[_\-./:| ]/u;
 
 // What all names start and end with, as whole words: told once, so that what differs is seen.

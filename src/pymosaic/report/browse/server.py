@@ -7,7 +7,6 @@ anything. The page loads nothing from elsewhere.
 
 from __future__ import annotations
 
-import gzip
 import hmac
 import json
 import secrets
@@ -220,18 +219,14 @@ def _handler(owner: BrowseServer) -> type[BaseHTTPRequestHandler]:
             text = json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()
             self._send(status, text, "application/json")
 
+        # Not compressed: within one machine that takes longer than it saves.
         def _send(
             self, status: HTTPStatus, body: bytes, kind: str, policy: str = "default-src 'none'"
         ) -> None:
-            is_large = len(body) > 2048 and "gzip" in self.headers.get("Accept-Encoding", "")
-            if is_large:
-                body = gzip.compress(body, 1)
             try:
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
-                if is_large:
-                    self.send_header("Content-Encoding", "gzip")
                 self.send_header("Cache-Control", "no-store")
                 self.send_header("Content-Security-Policy", policy)
                 self.send_header("Referrer-Policy", "no-referrer")
