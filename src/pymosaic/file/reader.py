@@ -589,7 +589,7 @@ class MosaicFile(Closing):
                     batch = row_filter.read(reader, row_group, selection)
                 return batch if batch is None or restore is None else restore(batch)
 
-        # Who wants one batch only does not wait for the next.
+        # A caller that wants only one batch does not wait for the next.
         alone = 1 if ahead else len(row_groups)
         for row_group in row_groups[:alone]:
             yield read(row_group)
