@@ -13,6 +13,7 @@ import pytest
 
 import pymosaic
 from pymosaic.report.browse import BrowseServer
+from pymosaic.report.browse.describe import describe
 from pymosaic.report.browse.table import BrowsedTable, Cancelled
 
 ROWS = 1000
@@ -152,6 +153,14 @@ class TestAnswers:
         with socket.create_connection(("127.0.0.1", server.port)) as connection:
             connection.sendall(b"GET / HTTP/1.1\r\n")
         assert get(server, "count")[0] == 200
+
+
+@pytest.mark.parametrize("numbers", [range(7), range(21, 40), range(100, 191), range(1000)])
+def test_bars_of_whole_numbers_have_no_gaps(numbers):
+    bars = describe(pa.chunked_array([list(numbers)]))["histogram"]["counts"]
+    assert sum(bars) == len(numbers)
+    assert len(set(bars[:-1])) == 1 or len(numbers) > 900
+    assert 0 not in bars
 
 
 class TestPage:

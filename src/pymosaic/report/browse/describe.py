@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,14 @@ def _histogram(values: pa.ChunkedArray) -> dict[str, Any] | None:
     low, high = float(plain.min()), float(plain.max())
     if low == high or not np.isfinite(high - low):
         return None
-    counts, _ = np.histogram(plain, _BINS, (low, high))
+    bins, limits = _BINS, (low, high)
+    span = high - low + 1
+    if numbers is values and types.is_integer(kind) and span <= _BINS * _BINS:
+        # Each bar stands for as many whole numbers; else some would stay empty.
+        width = math.ceil(span / _BINS)
+        bins = math.ceil(span / width)
+        limits = (low - 0.5, low - 0.5 + width * bins)
+    counts, _ = np.histogram(plain, bins, limits)
     import pyarrow.compute as pc
 
     ends = pc.min_max(values)
