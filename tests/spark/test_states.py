@@ -123,6 +123,34 @@ def test_a_cached_frame_is_read_again_after_a_write_however_paths_are_spelled(
         frame.unpersist()
 
 
+@pytest.mark.parametrize(
+    ("statement", "left"),
+    [
+        ("DELETE FROM halves WHERE k = 'a'", 5),
+        ("ALTER TABLE halves DROP PARTITION (k = 'a')", 5),
+        ("TRUNCATE TABLE halves", 0),
+    ],
+)
+def test_cached_rows_are_read_again_after_partitions_are_removed(spark, tmp_path, statement, left):
+    path = str(tmp_path / "halves")
+    table = pa.table({"n": range(10), "k": ["a", "b"] * 5})
+    pymosaic.write_dataset(table, path, partition_by=["k"])
+    spark.sql(
+        f"CREATE TABLE halves (n BIGINT, k STRING) USING mosaic PARTITIONED BY (k) "
+        f"LOCATION '{path}'"
+    )
+    frame = spark.read.format("mosaic").load(path).cache()
+    try:
+        spark.sql("CACHE TABLE halves")
+        assert frame.count() == spark.table("halves").count() == 10
+        spark.sql(statement)
+        assert spark.table("halves").count() == left
+        assert frame.count() == left
+    finally:
+        frame.unpersist()
+        spark.sql("DROP TABLE halves")
+
+
 def test_a_state_survives_that_it_is_forgotten(spark, base):
     frame = spark.read.format("mosaic").load(base)
     add(base, "append")

@@ -13,18 +13,50 @@ VERSIONS = ((4, 0), (4, 1), (4, 2), (4, 3))
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """Something that Spark can do since a version, and what happens before that."""
+    """Something that Spark can do since a version, and what happens before that.
+
+    `refusal` is part of the error of earlier versions; without one, they give other rows.
+    """
 
     since: tuple[int, int]
     what: str
     before: str
+    refusal: str = ""
 
 
 CAPABILITIES = {
     "constraints": Capability(
-        (4, 1), "`CHECK` and `PRIMARY KEY` of columns", "Spark's parser refuses them"
+        (4, 1),
+        "`CHECK` and `PRIMARY KEY` of columns",
+        "Spark's parser refuses them",
+        "PARSE_SYNTAX_ERROR",
     ),
-    "time": Capability((4, 1), "`TIME` columns", "Spark has no such type"),
+    "time": Capability(
+        (4, 1), "`TIME` columns", "Spark has no such type", "UNSUPPORTED_TYPED_LITERAL"
+    ),
+    "void": Capability(
+        (4, 1),
+        "`VOID` columns in Parquet files",
+        "Spark refuses them for Parquet, too",
+        "CAST(x AS STRING)",
+    ),
+    "missing columns": Capability(
+        (4, 1),
+        "`INSERT INTO table (some columns)`, and `BY NAME` with a column missing",
+        "Spark refuses it for sources that are not in its jars; select `NULL AS name`",
+        "CANNOT_FIND_DATA",
+    ),
+    "describe partitions": Capability(
+        (4, 2),
+        "`DESCRIBE table PARTITION (…)`",
+        "Spark refuses it for sources that are not in its jars",
+        "DESCRIBE does not support partition for v2 tables",
+    ),
+    "describe names": Capability(
+        (4, 2),
+        "`DESCRIBE EXTENDED` has a row for the database and one for the table",
+        "one row, `Name`, tells both",
+    ),
 }
 
 

@@ -85,11 +85,18 @@ ROWS = [
         "DESCRIBE a partition",
         'spark.sql("DESCRIBE t PARTITION (k = 0)").select("col_name", "data_type")',
         given=P,
+        needs="describe partitions",
     ),
     Spelling(
         "DESCRIBE EXTENDED",
-        "spark.sql(\"DESCRIBE EXTENDED t\").where(\"col_name IN ('id', 'k', '# Partition Information', 'Database', 'Table', 'Type', 'Provider', 'Comment', 'Location')\").distinct()",
+        "spark.sql(\"DESCRIBE EXTENDED t\").where(\"col_name IN ('id', 'k', '# Partition Information', 'Type', 'Provider', 'Comment', 'Location')\").distinct()",
         given="CREATE TABLE t (id INT COMMENT 'number', k INT) USING mosaic PARTITIONED BY (k) COMMENT 'words'",
+    ),
+    Spelling(
+        "DESCRIBE EXTENDED tells database and table",
+        "spark.sql(\"DESCRIBE EXTENDED t\").where(\"col_name IN ('Database', 'Table')\")",
+        given=P,
+        needs="describe names",
     ),
     Spelling(
         "SHOW CREATE TABLE",
@@ -161,9 +168,7 @@ ROWS = [
         P,
         error="INSERT OVERWRITE table SELECT * FROM table WHERE NOT",
     ),
-    Spelling(
-        "UPDATE", "UPDATE t SET name = 'z' WHERE id = 1", READ, T, error="does not support UPDATE"
-    ),
+    Spelling("UPDATE", "UPDATE t SET name = 'z' WHERE id = 1", READ, T, error="UPDATE"),
     Spelling(
         "MERGE",
         "MERGE INTO t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE",

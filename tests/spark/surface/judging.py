@@ -2,8 +2,9 @@
 
 from tests.spark.surface.running import Outcome, Surface
 from tests.spark.surface.spellings import Spelling
+from tests.spark.versions import Capability
 
-__all__ = ["fault"]
+__all__ = ["fault", "wrong_without"]
 
 
 def fault(surface: Surface, row: Spelling) -> str:
@@ -27,6 +28,15 @@ def fault(surface: Surface, row: Spelling) -> str:
         values = mosaic.value, parquet.value
         return "" if values == (True, False) else f"mosaic has {values[0]!r}, parquet {values[1]!r}"
     return wrong or _difference(mosaic.value, parquet.value)
+
+
+def wrong_without(surface: Surface, row: Spelling, capability: Capability) -> str:
+    """What is wrong with a spelling where Spark lacks what it needs, or nothing."""
+    mosaic = surface.run(row, "mosaic")
+    if capability.refusal:
+        return _refusal("mosaic", mosaic, capability.refusal)
+    same = mosaic.value == surface.run(row, "parquet").value
+    return _working("mosaic", mosaic) or ("mosaic has what parquet has" if same else "")
 
 
 def _refusal(name: str, outcome: Outcome, part: str) -> str:

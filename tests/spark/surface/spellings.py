@@ -44,7 +44,8 @@ class Spelling:
     note : str
         What the guide adds.
     needs : str
-        What a version of Spark must be able to do, by a name in ``tests.spark.versions``.
+        What a version of Spark must be able to do, by a name in ``tests.spark.versions``; on
+        earlier ones, the spelling must do what is told there.
     """
 
     does: str

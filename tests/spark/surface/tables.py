@@ -217,6 +217,7 @@ ROWS = [
         "CREATE TABLE DEFAULT",
         "CREATE TABLE t (id INT, name STRING DEFAULT 'none') USING mosaic; INSERT INTO t (id) VALUES (1); INSERT INTO t VALUES (2, DEFAULT)",
         READ,
+        needs="missing columns",
     ),
     Spelling(
         "CREATE TABLE GENERATED ALWAYS AS",

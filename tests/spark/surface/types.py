@@ -87,7 +87,7 @@ ROWS = [
     value("variant", "parse_json('1')", refused="to_json("),
     value("interval of days", "INTERVAL '1' DAY", refused="interval"),
     value("calendar interval", "make_interval(1)", error="cast it to a number"),
-    value("void", "NULL", refused="CAST(x AS STRING)"),
+    value("void", "NULL", refused="CAST(x AS STRING)", needs="void"),
     value("collated string", "'Abc' COLLATE UTF8_LCASE"),
     Spelling(
         "metadata of columns in files",
@@ -127,7 +127,9 @@ ROWS = [
         "('Ab'), ('aB')",
         "SELECT count(DISTINCT x) AS n, max(x = 'AB') AS found FROM t",
     ),
-    table("STRUCT in a table", "x STRUCT<a: INT>", "(named_struct('a', 1))", refused="withColumns("),
+    table(
+        "STRUCT in a table", "x STRUCT<a: INT>", "(named_struct('a', 1))", refused="df.withColumns("
+    ),
     table("VARIANT in a table", "x VARIANT", "(parse_json('1'))", refused="to_json("),
     table(
         "INTERVAL in a table",
@@ -218,7 +220,7 @@ ROWS = [
     ),
     Spelling(
         "DEFAULT of an inserted row",
-        "CREATE TABLE t (id INT, name STRING DEFAULT 'none') USING mosaic; INSERT INTO t (id) VALUES (1); INSERT INTO t VALUES (2, DEFAULT)",
+        "CREATE TABLE t (id INT, name STRING DEFAULT 'none') USING mosaic; INSERT INTO t VALUES (2, DEFAULT)",
         "SELECT * FROM t",
     ),
     Spelling(
@@ -232,5 +234,6 @@ ROWS = [
         "ALTER TABLE t ALTER COLUMN id SET DEFAULT 7; INSERT INTO t (name) VALUES ('x')",
         "SELECT * FROM t",
         given="CREATE TABLE t (id INT, name STRING) USING mosaic",
+        needs="missing columns",
     ),
 ]

@@ -25,13 +25,18 @@ import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
+import org.apache.spark.sql.execution.datasources.NoopCache$;
+import org.apache.spark.sql.execution.datasources.PartitionSpec$;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy$;
+import org.apache.spark.sql.execution.datasources.v2.FileScanBuilder;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.connector.SupportsMetadata;
@@ -187,6 +192,39 @@ public class MosaicScans {
       }
       return least == null ? new StructType() : new StructType(new StructField[] {least});
     }
+  }
+
+  /** What Spark asks for a scan. */
+  static ScanBuilder builder(MosaicTable table, Map options) {
+    Builder builder = new Builder(table, options);
+    if (!SparkSession.active().version().startsWith("4.0.")) return builder;
+    return new FileBuilder(builder);
+  }
+
+  /** Spark 4.0 offers filters to the builders of its own file sources only. */
+  public static class FileBuilder extends FileScanBuilder implements SupportsPushDownLimit {
+    final Builder builder;
+
+    FileBuilder(Builder builder) {
+      super(SparkSession.active(), noFiles(), builder.table.schema());
+      this.builder = builder;
+    }
+
+    /** Of Spark's builder, only the type is used. */
+    private static InMemoryFileIndex noFiles() {
+      return new InMemoryFileIndex(SparkSession.active(), Values.scalaList(new ArrayList()),
+          scala.collection.immutable.Map$.MODULE$.empty(), scala.Option.empty(), NoopCache$.MODULE$,
+          scala.Option.apply(PartitionSpec$.MODULE$.emptySpec()), scala.Option.empty());
+    }
+
+    public void pruneColumns(StructType schema) { builder.pruneColumns(schema); }
+    public scala.collection.immutable.Seq pushFilters(scala.collection.immutable.Seq offered) {
+      return builder.pushFilters(offered);
+    }
+    public Predicate[] pushedFilters() { return builder.pushedFilters(); }
+    public boolean pushLimit(int rows) { return builder.pushLimit(rows); }
+    public boolean isPartiallyPushed() { return builder.isPartiallyPushed(); }
+    public Scan build() { return builder.build(); }
   }
 
   /** A filter as plain lists and maps; literals as text, beside their type. */

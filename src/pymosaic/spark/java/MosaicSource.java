@@ -258,6 +258,7 @@ public class MosaicSource extends UserDefinedPythonDataSource {
     question.put("condition", condition);
     question.put("schema", partitionSchema.json());
     ask(question);
+    MosaicCaches.forget(options.get("path"));
   }
 
   /** The partitions that have files. */

@@ -195,7 +195,7 @@ public class MosaicTable
   }
 
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    return new MosaicScans.Builder(this, options(options.asCaseSensitiveMap()));
+    return MosaicScans.builder(this, options(options.asCaseSensitiveMap()));
   }
 
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
