@@ -1,7 +1,7 @@
 """Matrices: columns of numbers, decoded straight into rows and columns of numpy.
 
-A bucket is decoded, converted and released before the next: beside the matrix, memory holds one
-bucket for each thread.
+A bucket is read, decoded, converted and released before the next: beside the matrix, memory holds
+a few buckets for each thread, or, of storage with high latency, the stored bytes of a row group.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pymosaic.file.row_group_reader import RowGroupReader, Selection
 from pymosaic.kernels.arrow_export import BatchExport
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.matrix import fill, first_unfit
+from pymosaic.threads import num_threads, ordered_map
 
 if TYPE_CHECKING:
     from pymosaic.file.file_filter import FileFilter
@@ -265,27 +266,34 @@ def read_matrix(
 ) -> tuple[npt.NDArray[Any], list[str]]:
     """Columns of a file as a matrix, and their names."""
     check_numbers(file.catalog, positions, kind.dtype)
-    # Readers are made anew below: these keep what they have read.
-    parts: list[tuple[int, Rows, int]] = []
-    for row_group in range(file.index.num_row_groups):
+    num_row_groups = file.index.num_row_groups
+    # Threads share the row groups if those are many, else the buckets of one after another.
+    by_row_group = use_threads and num_row_groups >= 2 * num_threads()
+
+    def matching(row_group: int) -> tuple[int, Rows, int]:
         reader = RowGroupReader(file, row_group, use_threads)
         rows: Rows = None
         if row_filter is not None:
             if row_filter.excludes(reader, row_group):
-                continue
+                return row_group, None, 0
             rows = row_filter.rows(reader)
-        parts.append((row_group, rows, reader.num_rows if rows is None else len(rows)))
-    total = sum(count for _, _, count in parts)
+        return row_group, rows, reader.num_rows if rows is None else len(rows)
+
+    parts = list(ordered_map(matching, range(num_row_groups), by_row_group))
+    firsts = np.cumsum([0, *(count for _, _, count in parts)]).tolist()
     names = file.catalog.names()
     chosen = [names[position] for position in positions]
-    matrix = Matrix(kind, chosen, total, out, file.limits.max_table_bytes)
+    matrix = Matrix(kind, chosen, firsts[-1], out, file.limits.max_table_bytes)
     places = np.arange(len(chosen), dtype=np.int64)
-    first = 0
-    for row_group, rows, count in parts:
-        if count:
-            reader = RowGroupReader(file, row_group, use_threads)
-            matrix.fill(reader, positions, places, first, rows)
-            first += count
+
+    def decode(part: tuple[int, Rows, int]) -> None:
+        row_group, rows, _ = part
+        # A new reader: that of the filter keeps what it has read.
+        reader = RowGroupReader(file, row_group, use_threads)
+        matrix.fill(reader, positions, places, firsts[row_group], rows)
+
+    for _ in ordered_map(decode, [part for part in parts if part[2]], by_row_group):
+        pass
     return matrix.result()
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from threading import get_ident, local
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +42,10 @@ __all__ = ["BucketLoader", "RowGroupReader", "Selection"]
 
 # Below this many compressed bytes, threads cost more than they save.
 _WORTH_A_THREAD = 128 << 10
+# Below this many bytes, a read of its own costs more than the memory that it saves.
+_WORTH_A_READ = 256 << 10
 _scratches = local()
+_Item = TypeVar("_Item")
 
 
 class Selection:
@@ -221,6 +224,20 @@ def _call(step: Callable[[], object]) -> None:
     step()
 
 
+def _plan_weight(plan: BucketPlan) -> int:
+    return plan.place.compressed_size + 1
+
+
+def _loader_weight(loader: BucketLoader) -> int:
+    return _plan_weight(loader.plan)
+
+
+def _portions(plans: Sequence[BucketPlan]) -> list[Sequence[BucketPlan]]:
+    """Buckets that are read together."""
+    weights = [_plan_weight(plan) for plan in plans]
+    return split_evenly(plans, weights, 1 + sum(weights) // _WORTH_A_READ)
+
+
 class RowGroupReader:
     """Reads columns of one row group."""
 
@@ -270,20 +287,21 @@ class RowGroupReader:
                     loader.release()
 
         # Arrow takes a while for a wide schema; other threads decode in that time.
-        self._spread(decode, loaders, selection.import_schema)
+        self._spread(decode, loaders, _loader_weight, selection.import_schema)
         return batch.import_into(pa.RecordBatch, selection.import_schema())
 
     def visit(self, positions: Positions, visit: Callable[[BucketPlan, BatchExport], None]) -> None:
         """Decode columns bucket by bucket, on several threads.
 
         ``visit`` is called with each bucket's plan and a batch of its columns, in the order of
-        ``plan.positions``, which is released afterwards.
+        ``plan.positions``, which is released afterwards. Where reads are fast, a bucket is read
+        just before it is decoded, so that memory holds a few of them; storage with high latency is
+        asked for all at once.
         """
         file = self._file
-        loaders = self.fetch(plan_row_group(file.catalog, file.index, self._row_group, positions))
 
-        def decode(run: Sequence[BucketLoader]) -> None:
-            for loader in run:
+        def decode(loaders: Sequence[BucketLoader]) -> None:
+            for loader in loaders:
                 plan = loader.plan
                 batch = BatchExport(file.catalog, plan.positions, self.num_rows)
                 loader.load(_scratch())
@@ -293,20 +311,29 @@ class RowGroupReader:
                 loader.release()
                 visit(plan, batch)
 
-        self._spread(decode, loaders)
+        def read(plans: Sequence[BucketPlan]) -> None:
+            for few in _portions(plans):
+                decode(self.fetch(few))
+
+        plans = plan_row_group(file.catalog, file.index, self._row_group, positions)
+        if file.source.parallel_reads > 1:
+            self._spread(decode, self.fetch(plans), _loader_weight)
+        else:
+            self._spread(read, plans, _plan_weight)
 
     def _spread(
         self,
-        decode: Callable[[Sequence[BucketLoader]], None],
-        loaders: Sequence[BucketLoader],
+        work: Callable[[Sequence[_Item]], None],
+        items: Sequence[_Item],
+        weight: Callable[[_Item], int],
         meanwhile: Callable[[], object] | None = None,
     ) -> None:
-        """Have runs of buckets decoded on several threads, if that pays."""
-        weights = [loader.plan.place.compressed_size + 1 for loader in loaders]
+        """Have runs of buckets worked on by several threads, if that pays."""
+        weights = [weight(item) for item in items]
         parts_wanted = min(8 * num_threads(), 1 + sum(weights) // _WORTH_A_THREAD)
-        runs = split_evenly(loaders, weights, parts_wanted)
+        runs = split_evenly(items, weights, parts_wanted)
         use_threads = self._use_threads and len(runs) > 1
-        steps: list[Callable[[], object]] = [partial(decode, run) for run in runs]
+        steps: list[Callable[[], object]] = [partial(work, run) for run in runs]
         if meanwhile is not None:
             steps.insert(0, meanwhile)
         for _ in ordered_map(_call, steps, use_threads):
