@@ -120,3 +120,32 @@ def test_a_picture_of_wrong_arguments_is_refused(samples: object, title: object)
     pymosaic.write_table(pa.table({"n": [1]}), target)
     with pytest.raises(pymosaic.InvalidOptionError, match="must be"):
         pymosaic.view(target, samples=samples, title=title)  # type: ignore[arg-type]
+
+
+def test_files_and_datasets_have_their_picture(tmp_path) -> None:
+    table = pa.table({"n": [1, 2, 3], "day": [1, 1, 2]})
+    pymosaic.write_dataset(table, tmp_path / "days", partition_by=["day"])
+    dataset = pymosaic.dataset(tmp_path / "days")
+    whole = dataset.view()
+    assert isinstance(whole, pymosaic.Picture)
+    assert whole.title == "days"
+    assert whole._repr_html_() == pymosaic.view(tmp_path / "days")._repr_html_()
+    assert whole._repr_html_() == pymosaic.view(dataset)._repr_html_()
+    # Only the files that the dataset has.
+    part = next(dataset.get_fragments("day = 2")).view(title="second")
+    assert part.title == "second"
+    assert len(part._repr_html_()) < len(whole._repr_html_())
+    with pymosaic.MosaicFile(dataset.files[0]) as file:
+        assert file.view(title="x")._repr_html_() == pymosaic.view(file, title="x")._repr_html_()
+        with pytest.raises(pymosaic.InvalidOptionError, match="samples must be"):
+            file.view(samples=-1)
+
+
+def test_a_summary_of_a_schema_is_short_for_any_width() -> None:
+    wide = pa.schema([(f"c{place}", pa.float32()) for place in range(10_000)])
+    assert pymosaic.summarize(wide).splitlines() == [
+        "columns: 10,000: c0, c1, c2, c3, c4, c5, c6, c7, … 9,992 more",
+        "types: 10,000 float",
+    ]
+    assert "\x1b" not in pymosaic.summarize(pa.schema([(HOSTILE, pa.int8())]))
+    assert pymosaic.summarize(pa.schema([])) == "columns: 0: \ntypes: "

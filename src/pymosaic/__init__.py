@@ -52,8 +52,11 @@ if TYPE_CHECKING:
     from pymosaic.interop.polars import scan_polars
     from pymosaic.interop.ray import to_ray
     from pymosaic.limits import Limits
+    from pymosaic.notebook import summarize
+    from pymosaic.picture import Picture
     from pymosaic.profiling.profile import Profile
-    from pymosaic.report import Picture, view, write_report
+    from pymosaic.progress_bar import ProgressBar
+    from pymosaic.report import view, write_report
 
 # The one place that names the version; pyproject.toml takes it from here.
 __version__ = "0.1.0"
@@ -92,6 +95,7 @@ __all__ = [
     "Picture",
     "Piece",
     "Profile",
+    "ProgressBar",
     "Recommendation",
     "RowGroupMetadata",
     "RowNotFoundError",
@@ -113,6 +117,7 @@ __all__ = [
     "read_schema",
     "read_table",
     "scan_polars",
+    "summarize",
     "to_dask",
     "to_hf",
     "to_ray",
@@ -203,8 +208,10 @@ _MODULES = {
     ),
     "file.reader": ("MosaicFile",),
     "profiling.profile": ("Profile",),
+    "notebook": ("summarize",),
+    "picture": ("Picture",),
+    "progress_bar": ("ProgressBar",),
     "report": (
-        "Picture",
         "view",
         "write_report",
     ),

@@ -9,10 +9,14 @@ from __future__ import annotations
 import html
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from pymosaic.errors import printable
 
-__all__ = ["facts_html", "schema_summary", "table_html"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["facts_html", "schema_summary", "summarize", "table_html"]
 
 _SHOWN_NAMES = 8
 _MAX_NAME = 60
@@ -69,6 +73,26 @@ def schema_summary(names: Sequence[str], types: Iterable[object]) -> list[tuple[
         ("columns", f"{len(names):,}: {', '.join(shown)}{more}"),
         ("types", f"{', '.join(told)}{others}"),
     ]
+
+
+def summarize(schema: pa.Schema) -> str:
+    """A few lines on a schema of any width: ``str(schema)`` has a line for each column.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pymosaic
+    >>> wide = pa.schema([(f"sensor_{number:05}", pa.float32()) for number in range(10_000)])
+    >>> print(pymosaic.summarize(wide.append(pa.field("label", pa.bool_()))))
+    columns: 10,001: sensor_00000, sensor_00001, sensor_00002, sensor_00003, ... 9,993 more
+    types: 10,000 float, 1 bool
+    """
+    return "\n".join(
+        f"{what}: {printable(told)}" for what, told in schema_summary(schema.names, schema.types)
+    )
 
 
 def _cut(text: str) -> str:

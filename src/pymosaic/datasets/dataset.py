@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,7 +32,10 @@ from pymosaic.kernels.catalog import Catalog
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
 
-__all__ = ["Dataset", "Fragment", "dataset"]
+if TYPE_CHECKING:
+    from pymosaic.picture import Picture
+
+__all__ = ["Dataset", "Fragment", "data_files", "dataset"]
 
 _ATTEMPTS = 5
 
@@ -311,6 +314,20 @@ class Dataset(ArrowDataset):
             ],
         )
 
+    def view(self, *, title: str | None = None) -> Picture:
+        """A picture of the files and their columns, which notebooks show.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> _ = pymosaic.write_dataset(pa.table({"n": range(9)}), "numbers")
+        >>> pymosaic.dataset("numbers").view().title
+        'numbers'
+        """
+        from pymosaic.picture import picture_of
+
+        return picture_of(self, title)
+
     @checked_keywords()
     def get_fragments(self, filter: Filters | None = None) -> Iterator[Fragment]:
         """The files, each as a dataset of its own.
@@ -383,6 +400,11 @@ class Dataset(ArrowDataset):
         if self._catalog is None:
             self._catalog = catalog_from_arrow(self._schema, 1)
         return select_fields(self._schema, self._catalog, columns, option)
+
+
+def data_files(dataset: Dataset) -> tuple[DataFile, ...]:
+    """The files of a dataset as they were found, for modules of this package."""
+    return dataset._files.files
 
 
 def _kept_types(files: Iterable[DataFile]) -> dict[str, str]:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pymosaic.file.matrix import Nulls
     from pymosaic.file.taking import Indices
     from pymosaic.filters.given import Filters
+    from pymosaic.picture import Picture
     from pymosaic.profiling.profile import Profile
     from pymosaic.progress import Progress
 
@@ -157,6 +158,22 @@ class MosaicFile(Closing):
                 ("size", f"{format_size(metadata.file_size)}, {metadata.compression}"),
             ],
         )
+
+    def view(self, *, samples: int = 5, title: str | None = None) -> Picture:
+        """A picture of the file, which notebooks show; see :func:`pymosaic.view`.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, pymosaic
+        >>> pymosaic.write_table(pa.table({"n": range(9)}), "nine.mosaic")
+        >>> with pymosaic.MosaicFile("nine.mosaic") as file:
+        ...     picture = file.view()
+        >>> picture.title
+        'nine.mosaic'
+        """
+        from pymosaic.picture import picture_of
+
+        return picture_of(self, title, samples=samples)
 
     @property
     def num_rows(self) -> int:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from pymosaic.datasets.discovery import discover
+from pymosaic.datasets.dataset import Dataset, data_files
+from pymosaic.datasets.discovery import Discovery, discover
 from pymosaic.errors import DatasetError, MosaicError, UnsupportedFeatureError
 from pymosaic.file.reader import MosaicFile, opened
 
@@ -31,9 +32,12 @@ def _sources(base: str) -> list[str]:
     return [path for path in dataset(base).files if path.endswith(".mosaic")] or [base]
 
 
-def collect_dataset(base: str, title: str | None) -> dict[str, Any]:
-    """The document of a dataset's page."""
-    found = discover(_sources(base), None, False, allow_missing=True)
+def collect_dataset(base: str, title: str | None, dataset: Dataset | None = None) -> dict[str, Any]:
+    """The document of a dataset's page; of an open dataset, its files are shown."""
+    if dataset is None:
+        found = discover(_sources(base), None, False, allow_missing=True)
+    else:
+        found = Discovery(data_files(dataset), dataset.filesystem, base)
     if not found.files and not found.missing:
         raise DatasetError(f"{found.base} has no Mosaic files")
     if len(found.files) > _MAX_FILES:

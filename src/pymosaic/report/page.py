@@ -18,14 +18,15 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from numbers import Integral
 
+from pymosaic.datasets.dataset import Dataset
 from pymosaic.errors import InvalidOptionError
 from pymosaic.file.reader import MosaicFile, in_stored_types
 from pymosaic.io import SourceLike
 from pymosaic.keywords import checked_keywords
+from pymosaic.picture import Picture
 from pymosaic.report.contents import collect
 from pymosaic.report.dataset_contents import collect_dataset
 from pymosaic.report.payload import pack
-from pymosaic.report.picture import Picture
 
 __all__ = ["DEFAULT_SAMPLES", "browse_page", "view", "write_report"]
 
@@ -102,7 +103,7 @@ def write_report(
 
 @checked_keywords()
 def view(
-    source: SourceLike | MosaicFile,
+    source: SourceLike | MosaicFile | Dataset,
     *,
     filesystem: object = None,
     samples: int = DEFAULT_SAMPLES,
@@ -112,7 +113,7 @@ def view(
 
     Parameters
     ----------
-    source : MosaicFile, or as for :func:`pymosaic.write_report`
+    source : MosaicFile, Dataset, or as for :func:`pymosaic.write_report`
     filesystem, samples, title
         As for :func:`pymosaic.write_report`.
 
@@ -125,6 +126,8 @@ def view(
     """
     if isinstance(source, MosaicFile):
         return _file_picture(in_stored_types(source), samples, title)
+    if isinstance(source, Dataset):
+        return _dataset_picture(source.base, title, source)
     if filesystem is None and isinstance(source, str | os.PathLike) and os.path.isdir(source):
         return _dataset_picture(os.fspath(source), title)
     with MosaicFile(source, filesystem=filesystem, types="mosaic") as file:
@@ -136,10 +139,12 @@ def _check_title(title: str | None) -> None:
         raise InvalidOptionError(f"title must be a str, got {title!r}")
 
 
-def _dataset_picture(base: str, title: str | None = None) -> Picture:
-    """The picture of a local directory with a dataset."""
+def _dataset_picture(
+    base: str, title: str | None = None, dataset: Dataset | None = None
+) -> Picture:
+    """The picture of a local directory with a dataset, or of an open dataset."""
     _check_title(title)
-    document = collect_dataset(base, title)
+    document = collect_dataset(base, title, dataset)
     text = json.dumps(document, ensure_ascii=True, separators=(",", ":"))
     payload = gzip.compress(text.encode(), 6, mtime=0)
     return _picture(document["title"], payload, "dataset.html", _DATASET_SCRIPTS, _DATASET_STYLES)

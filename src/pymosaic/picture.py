@@ -1,4 +1,8 @@
-"""The picture of a file or dataset as an object: shown in notebooks, saved, or opened."""
+"""The picture of a file or dataset as an object: shown in notebooks, saved, or opened.
+
+Pictures are drawn by the report, which is built on files and datasets. Their ``view`` therefore
+finds it by name, as the public names of the package are found.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,12 @@ import html
 import os
 import tempfile
 import webbrowser
+from importlib import import_module
 
 from pymosaic.io import open_sink
 from pymosaic.sizes import format_size
 
-__all__ = ["Picture"]
+__all__ = ["Picture", "picture_of"]
 
 _HEIGHT = 640
 
@@ -63,3 +68,9 @@ class Picture:
         with tempfile.NamedTemporaryFile("wb", suffix=".html", delete=False) as file:
             file.write(self._page)
         webbrowser.open(f"file://{file.name}")
+
+
+def picture_of(source: object, title: str | None, **options: object) -> Picture:
+    """The picture of an open file or dataset."""
+    picture: Picture = import_module("pymosaic.report").view(source, title=title, **options)
+    return picture
