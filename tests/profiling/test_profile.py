@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pymosaic
+from pymosaic.profiling import columns
 from pymosaic.profiling.columns import ColumnProfiles
 from pymosaic.profiling.distinct import DistinctCounts
 from pymosaic.profiling.hashing import hash_values
@@ -188,6 +189,20 @@ class TestDescribe:
         limited = pymosaic.dataset(tmp_path / "x.mosaic").scan(limit=70).describe(quantiles=[])
         assert limited.num_rows == 70
         assert "50%" not in limited.table.column_names
+
+    def test_threads_give_the_same(self, monkeypatch):
+        random = np.random.default_rng(3)
+        floats = random.normal(size=(100, 50))
+        values = {f"f{place}": pa.array(row) for place, row in enumerate(floats)}
+        values |= {f"t{place}": pa.array(row.astype(str)) for place, row in enumerate(floats)}
+        values |= {f"n{place}": pa.array(row, mask=row > 1) for place, row in enumerate(floats)}
+        batch = pa.record_batch(values)
+        monkeypatch.setattr(columns, "_RUN_VALUES", 3 * len(batch))
+        alone, together = ColumnProfiles(batch.schema), ColumnProfiles(batch.schema)
+        for _ in range(3):
+            alone.add_batch(batch)
+            together.add_batch(batch, use_threads=True)
+        assert together.table(batch.schema).equals(alone.table(batch.schema))
 
     def test_progress_is_reported(self, table, tmp_path):
         pymosaic.write_table(table, tmp_path / "x.mosaic", row_group_rows=150)

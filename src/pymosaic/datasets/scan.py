@@ -330,7 +330,7 @@ class Scan:
         quantiles, progress
             As for :meth:`pymosaic.MosaicFile.describe`.
         use_threads : bool
-            Read ahead, and decode on several threads.
+            Read ahead, and decode and compute on several threads.
 
         Examples
         --------
@@ -352,6 +352,7 @@ class Scan:
             self.schema,
             wanted,
             Meter(progress, None, "rows"),
+            use_threads,
         )
 
     def _stored(self) -> Scan:

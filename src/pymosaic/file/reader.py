@@ -530,6 +530,7 @@ class MosaicFile(Closing):
             self._schema_of(selection),
             wanted,
             Meter(progress, self.num_rows, "rows"),
+            use_threads,
         )
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:

@@ -20,6 +20,7 @@ from pymosaic.errors import InvalidOptionError, UnsupportedFeatureError
 from pymosaic.profiling.distinct import DistinctCounts
 from pymosaic.profiling.hashing import can_hash, hash_values
 from pymosaic.profiling.quantiles import NUM_POINTS, Quantiles, Summary, summarize_rows
+from pymosaic.threads import ordered_map
 
 __all__ = ["QUANTILES", "ColumnProfiles", "check_quantiles", "profile_schema"]
 
@@ -147,17 +148,23 @@ class ColumnProfiles:
         self._numeric_place[self._numeric] = np.arange(len(self._numeric))
         self._quantiles = Quantiles(len(self._numeric))
 
-    def add_batch(self, batch: pa.RecordBatch) -> None:
-        """Add rows."""
+    def add_batch(self, batch: pa.RecordBatch, use_threads: bool = False) -> None:
+        """Add rows; runs of columns are looked at by several threads on request."""
         if not batch.num_rows:
             return
         self.rows += batch.num_rows
         size = (len(self._numeric), NUM_POINTS)
         summary = np.full(size, np.nan), np.zeros(size[0])
         columns = batch.columns
-        for group in self._groups:
-            for run in _runs(group, columns, batch.num_rows):
-                self._add_run(group, run, [columns[place] for place in group.places[run]], summary)
+
+        def add(item: tuple[_Group, slice]) -> None:
+            # Every run has columns of its own, and with them its own places in all arrays.
+            group, run = item
+            self._add_run(group, run, [columns[place] for place in group.places[run]], summary)
+
+        runs = [(group, run) for group in self._groups for run in _runs(group, columns, len(batch))]
+        for _ in ordered_map(add, runs, use_threads and len(runs) > 1):
+            pass
         if len(self._numeric):
             self._quantiles.add(summary)
 

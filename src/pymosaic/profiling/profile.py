@@ -130,11 +130,12 @@ def profile_batches(
     shown: pa.Schema,
     quantiles: Sequence[float],
     meter: Meter,
+    use_threads: bool = True,
 ) -> Profile:
     """Profile rows: ``stored`` has the types of the batches, ``shown`` those for people."""
     profiles = ColumnProfiles(stored)
     for batch in batches:
-        profiles.add_batch(batch)
+        profiles.add_batch(batch, use_threads)
         meter.add(batch.num_rows)
     meter.finish()
     return Profile(profiles.table(shown, quantiles), profiles.rows)
