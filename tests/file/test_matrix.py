@@ -6,6 +6,7 @@ import datetime
 import decimal
 import io
 import tracemalloc
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ import pymosaic
 from pymosaic import InvalidDataError, InvalidOptionError, LimitExceededError
 from pymosaic.kernels.arrow_export import BatchExport
 from pymosaic.kernels.matrix import fill
+from pymosaic.testing.pieces import INTEGER, ONE_TWO, entry, forge, row_group, schema
+from tests.io_pattern.recording import opened
 
 NUMBERS = [
     pa.bool_(),
@@ -265,6 +268,40 @@ class TestMistakes:
         with pytest.raises(InvalidDataError, match="column 'big' has nulls, which nulls='error'"):
             file.to_numpy(["price", "big"], nulls="error")
         assert file.to_numpy(["price"], nulls="error")[0].tolist() == [[1.5]]
+
+    def test_nulls_that_are_known_of_are_refused_before_anything_is_read(self, tmp_path, reads):
+        path = tmp_path / "x.mosaic"
+        pymosaic.write_table(self.table, path, statistics=["big"])
+        with pymosaic.MosaicFile(path) as file:
+            scan = pymosaic.dataset(path).scan(["price", "big"])
+            reads.clear()
+            for read in (partial(file.to_numpy, ["price", "big"]), scan.to_numpy):
+                with pytest.raises(InvalidDataError, match="column 'big' has nulls"):
+                    read(nulls="error")
+            assert not reads.ranges
+            assert file.to_numpy(["price"], nulls="error")[0].tolist() == [[1.5]]
+            filtered = file.to_numpy(["big"], filters="price > 2", nulls="error")[0]
+            assert filtered.shape == (0, 1)
+
+    def test_buckets_that_are_not_stored_are_refused_with_nothing_read(self):
+        # Of two row groups, the second has the bytes of no bucket: all of its values are null.
+        stored = row_group(2, entry(0, 0, len(ONE_TWO), len(ONE_TWO)))
+        data = forge(ONE_TWO, schema(("a", INTEGER)), stored + row_group(3), num_row_groups=2)
+        file, source = opened(data)
+        with pytest.raises(InvalidDataError, match="column 'a' has nulls"):
+            file.to_numpy(nulls="error")
+        assert not source.reads
+        assert file.to_numpy(nulls=7)[0].tolist() == [[1], [2], [7], [7], [7]]
+
+    def test_statistics_without_a_checksum_do_not_refuse(self):
+        target = io.BytesIO()
+        table = pa.table({"n": [1, None]})
+        pymosaic.write_table(table, target, statistics=True, checksum=False)
+        with (
+            pymosaic.MosaicFile(target) as file,
+            pytest.raises(InvalidDataError, match="column 'n' has nulls"),
+        ):
+            file.to_numpy(nulls="error")
 
     def test_nulls_of_other_rows_are_not_refused(self):
         table = pa.table({"x": [1, None, 3], "key": [0, 1, 0]})

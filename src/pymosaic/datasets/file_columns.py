@@ -68,6 +68,8 @@ class FileColumns:
 
     Attributes
     ----------
+    names : list of str
+        The wanted columns.
     selection : Selection
         The columns to read from the file.
     """
@@ -75,6 +77,7 @@ class FileColumns:
     def __init__(self, catalog: Catalog, wanted: WantedColumns, path: str) -> None:
         self.catalog = catalog
         self.path = path
+        self.names: list[str] = wanted.names
         self._schema = wanted.schema
         positions = catalog.find_many(wanted.names)
         places = np.flatnonzero(positions >= 0)

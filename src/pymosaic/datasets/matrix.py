@@ -15,7 +15,14 @@ from pymosaic.datasets.head_store import HeadStore
 from pymosaic.datasets.plan import Piece
 from pymosaic.datasets.scan_task import ScanTask, check_made_up
 from pymosaic.errors import DatasetError, InvalidOptionError
-from pymosaic.file.matrix import Matrix, MatrixType, Rows, check_numbers
+from pymosaic.file.matrix import (
+    Matrix,
+    MatrixType,
+    Rows,
+    check_numbers,
+    first_known_null,
+    refuse_nulls,
+)
 from pymosaic.file.row_group_reader import RowGroupReader
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 
@@ -92,6 +99,19 @@ def _matching(reader: RowGroupReader, bound: BoundFile, piece: Piece) -> tuple[R
     return rows, reader.num_rows if rows is None else len(rows)
 
 
+def _refuse_known_nulls(reader: RowGroupReader, bound: BoundFile, piece: Piece) -> bool:
+    """Refuse a row group that has nulls as far as is known without its data."""
+    columns, names = bound.columns, bound.columns.names
+    missing = np.flatnonzero(~columns.has)
+    if len(missing):
+        refuse_nulls(names[missing[0]])
+    [row_group] = piece.row_groups
+    place = first_known_null(reader.file, row_group, columns.selection.positions)
+    if place >= 0:
+        refuse_nulls(names[np.flatnonzero(columns.has)[place]])
+    return True
+
+
 def read_matrix(
     task: ScanTask,
     pieces: Sequence[Piece],
@@ -112,6 +132,12 @@ def read_matrix(
     binding = ColumnBinding(task)
     found = limited(row_groups(task, pieces, use_threads, heads, binding), limit)
     total = sum(item.count for item in found)
+    if kind.nulls == "error" and task.on_error == "raise":
+        whole = [item.piece for item in found if item.rows is None and item.count]
+        for _ in task.visit(
+            whole, _refuse_known_nulls, use_threads=False, heads=heads, binding=binding
+        ):
+            pass
     matrix = Matrix(kind, task.schema.names, total, out, task.limits.max_table_bytes)
     firsts = np.cumsum([0, *(item.count for item in found)]).tolist()
     places = {id(item.piece): place for place, item in enumerate(found)}

@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from pymosaic.errors import InvalidDataError, InvalidOptionError, LimitExceededError
-from pymosaic.file.open_file import OpenFile
-from pymosaic.file.plan import BucketPlan
+from pymosaic.file.open_file import FileHead, OpenFile
+from pymosaic.file.plan import BucketPlan, plan_row_group
 from pymosaic.file.projection import Positions
 from pymosaic.file.row_group_reader import RowGroupReader, Selection
 from pymosaic.kernels.arrow_export import BatchExport
@@ -28,7 +28,16 @@ from pymosaic.threads import num_threads, ordered_map
 if TYPE_CHECKING:
     from pymosaic.file.file_filter import FileFilter
 
-__all__ = ["Matrix", "MatrixType", "Nulls", "Rows", "check_numbers", "read_matrix"]
+__all__ = [
+    "Matrix",
+    "MatrixType",
+    "Nulls",
+    "Rows",
+    "check_numbers",
+    "first_known_null",
+    "read_matrix",
+    "refuse_nulls",
+]
 
 Nulls: TypeAlias = "Literal['nan', 'mask', 'error'] | float"
 Rows: TypeAlias = "npt.NDArray[np.int64] | None"
@@ -113,6 +122,24 @@ def check_numbers(catalog: Catalog, positions: Positions, dtype: np.dtype[Any]) 
         f"column {field.name!r} of type {field.type} does not fit a matrix of {dtype.name}: "
         f"{advice}"
     )
+
+
+def first_known_null(file: FileHead, row_group: int, positions: Positions) -> int:
+    """The index of the first column that has nulls as far as is known without its data, or -1.
+
+    Buckets of nothing but nulls are not stored, and statistics count nulls; those that no checksum
+    covers are not asked.
+    """
+    index = file.index
+    if index.row_count(row_group) == 0:
+        return -1
+    plans = plan_row_group(file.catalog, index, row_group, positions)
+    places = [plan.slots for plan in plans if plan.place.missing]
+    if file.guarded:
+        counted = [entry[0] for entry in index.statistics(row_group) if entry[1]]
+        places.append(np.flatnonzero(np.isin(positions, np.array(counted, np.int64))))
+    known = np.concatenate([np.zeros(0, np.int64), *places])
+    return int(known.min()) if len(known) else -1
 
 
 class Matrix:
@@ -237,10 +264,7 @@ class Matrix:
         self.values[first : first + count, column] = self.kind.dtype.type(number)
 
     def _refuse(self, column: int) -> None:
-        raise InvalidDataError(
-            f"column {self.names[column]!r} has nulls, which nulls='error' refuses: choose "
-            "nulls='nan', nulls='mask' or a number"
-        )
+        refuse_nulls(self.names[column])
 
     def remove(self, ranges: list[tuple[int, int]]) -> None:
         """Remove rows: ranges of a first row and a number of rows."""
@@ -256,6 +280,14 @@ class Matrix:
         return np.ma.MaskedArray(self.values, self.mask.view(np.bool_)), self.names
 
 
+def refuse_nulls(name: str) -> NoReturn:
+    """Raise the error of ``nulls="error"``."""
+    raise InvalidDataError(
+        f"column {name!r} has nulls, which nulls='error' refuses: choose nulls='nan', "
+        "nulls='mask' or a number"
+    )
+
+
 def read_matrix(
     file: OpenFile,
     positions: Positions,
@@ -267,6 +299,11 @@ def read_matrix(
     """Columns of a file as a matrix, and their names."""
     check_numbers(file.catalog, positions, kind.dtype)
     num_row_groups = file.index.num_row_groups
+    if kind.nulls == "error" and row_filter is None:
+        for row_group in range(num_row_groups):
+            place = first_known_null(file, row_group, positions)
+            if place >= 0:
+                refuse_nulls(file.catalog.name(int(positions[place])))
     # Threads share the row groups if those are many, else the buckets of one after another.
     by_row_group = use_threads and num_row_groups >= 2 * num_threads()
 
