@@ -75,9 +75,9 @@ def stream_memory(path: Path) -> int:
     return _ask("stream", "pymosaic", str(path))[0]
 
 
-def training_memory(directory: Path, ways: Sequence[str]) -> list[int]:
-    """Peak memory growth in bytes on ways of :mod:`benchmarks.training`."""
-    return _ask("training", json.dumps(ways), str(directory))
+def training_memory(directory: Path, way: str) -> int:
+    """Peak memory growth in bytes on a way of :mod:`benchmarks.training`."""
+    return _ask("training", way, str(directory))[0]
 
 
 def write_seconds(peer: str, arrow_file: Path, path: Path, level: int) -> float:
@@ -166,7 +166,7 @@ def _main(mode: str, name: str, *arguments: str) -> list[int]:
     if mode == "training":
         from benchmarks.training import WAYS
 
-        return [_memory_of(partial(WAYS[way][1], path)) for way in json.loads(name)]
+        return [_memory_of(partial(WAYS[name][1], path))]
     peer = load_peer(name)
     if mode == "reads":
         return _reads_of(peer, path, arguments[1:])

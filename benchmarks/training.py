@@ -97,6 +97,16 @@ def _parquet_batches(directory: Path) -> npt.NDArray[Any]:
         )
 
 
+def _arrow_batches(directory: Path) -> npt.NDArray[Any]:
+    with pq.ParquetFile(directory / "rows.parquet") as file:
+        return _joined(
+            [
+                torch.from_numpy(np.array(batch.to_tensor()))
+                for batch in file.iter_batches(_BATCH_ROWS)
+            ]
+        )
+
+
 def _lance_batches(directory: Path) -> npt.NDArray[Any]:
     rows = LanceDataset(lance.dataset(str(directory / "rows.lance")), batch_size=_BATCH_ROWS)
     return _joined([torch.stack(list(batch.values()), dim=1) for batch in rows])
@@ -110,6 +120,7 @@ WAYS: dict[str, tuple[str, Callable[[Path], npt.NDArray[Any]]]] = {
     "Parquet, pandas": ("matrix", _parquet_to_pandas),
     "WideDataset": ("batches", _wide_dataset),
     "Parquet batches, pandas": ("batches", _parquet_batches),
+    "Parquet batches, to_tensor": ("batches", _arrow_batches),
     "Lance's torch loader": ("batches", _lance_batches),
 }
 
@@ -153,8 +164,8 @@ def _run(
         way: partial(read, directory) for way, read in ways.items()
     }
     taken = interleave(actions, profile.max_rounds, profile.seconds)
-    peaks = child.training_memory(directory, list(ways))
-    for way, peak in zip(ways, peaks, strict=True):
+    for way in ways:
+        peak = child.training_memory(directory, way)
         yield TrainingSample(way, num_columns, num_rows, median(taken[way]), peak)
 
 

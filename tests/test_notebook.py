@@ -149,3 +149,17 @@ def test_a_summary_of_a_schema_is_short_for_any_width() -> None:
     ]
     assert "\x1b" not in pymosaic.summarize(pa.schema([(HOSTILE, pa.int8())]))
     assert pymosaic.summarize(pa.schema([])) == "columns: 0: \ntypes: "
+
+
+def test_reports_are_small_tables(tmp_path) -> None:
+    table = pa.table({"n": range(40), "key": [f"<b>{number % 20}" for number in range(40)]})
+    written = pymosaic.write_dataset(table, tmp_path / "set", partition_by=["key"])
+    assert "num rows | 40" in shown(written)
+    assert "… 12 more" in shown(written)
+    plan = pymosaic.dataset(tmp_path / "set").scan(filters="key = '<b>3'").plan()
+    assert "files | 1 of 20" in shown(plan)
+    assert "files before | 20" in shown(pymosaic.compact(tmp_path / "set"))
+    assert "files unread | 0" in shown(pymosaic.vacuum(tmp_path / "set"))
+    merged = pymosaic.merge(written.files[:2], tmp_path / "merged.mosaic")
+    assert "num rows | 4" in shown(merged)
+    assert "Recommended: num_buckets=" in shown(pymosaic.tune(table, projections=[["n"]]))

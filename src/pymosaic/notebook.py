@@ -9,18 +9,58 @@ from __future__ import annotations
 import html
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 from pymosaic.errors import printable
+from pymosaic.sizes import format_size
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["facts_html", "schema_summary", "summarize", "table_html"]
+__all__ = ["ShownFields", "facts_html", "schema_summary", "summarize", "table_html"]
 
 _SHOWN_NAMES = 8
 _MAX_NAME = 60
+_MAX_FACT = 200
 _CELL = 'style="text-align:{};padding:1px 8px;border:0;background:none"'
+
+
+class ShownFields:
+    """A dataclass whose fields notebooks show, for reports on what was done.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True, slots=True)
+    ... class Report(ShownFields):
+    ...     bytes_written: int
+    >>> "12.1 KiB" in Report(12_345)._repr_html_()
+    True
+    """
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        # Those of dataclasses; this class itself has no fields.
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        facts = [(name.replace("_", " "), _fact(name, getattr(self, name))) for name in names]
+        return facts_html(type(self).__name__, facts)
+
+
+def _fact(name: str, value: Any) -> str:
+    """A field for people; of many items, the first."""
+    if isinstance(value, list | tuple | frozenset | set):
+        shown = ", ".join(_cut(str(item)) for item in list(value)[:_SHOWN_NAMES])
+        more = f", … {len(value) - _SHOWN_NAMES:,} more" if len(value) > _SHOWN_NAMES else ""
+        return f"{len(value):,}{': ' if shown else ''}{shown}{more}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        is_size = name.startswith("bytes") or name.endswith("bytes")
+        return format_size(value) if is_size else f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    text = str(value)
+    return text if len(text) <= _MAX_FACT else f"{text[:_MAX_FACT]}…"
 
 
 def facts_html(title: str, facts: Iterable[tuple[str, str]]) -> str:

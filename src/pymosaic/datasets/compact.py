@@ -26,6 +26,7 @@ from pymosaic.io import Directory, open_directory, open_source
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
+from pymosaic.notebook import ShownFields
 from pymosaic.progress import Meter, Progress
 
 __all__ = ["CompactionReport", "compact", "compact_group", "plan_compaction"]
@@ -35,7 +36,7 @@ _TARGETS_PER_JOB = 16
 
 
 @dataclass(frozen=True, slots=True)
-class CompactionReport:
+class CompactionReport(ShownFields):
     """The result of a compaction.
 
     Parameters

@@ -42,6 +42,7 @@ from pymosaic.format.row_group_index import bucket_place
 from pymosaic.io import Sink, SinkLike, Source, SourceLike, open_sink, open_source
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
+from pymosaic.notebook import ShownFields
 from pymosaic.progress import Meter, Progress
 from pymosaic.threads import ordered_map, split_evenly
 
@@ -53,7 +54,7 @@ _U32_MAX = (1 << 32) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class MergeReport:
+class MergeReport(ShownFields):
     """The result of a merge: the number of input files, and the contents of the new file."""
 
     num_files: int

@@ -14,6 +14,7 @@ from pymosaic.file.open_file import FileHead
 from pymosaic.format.bucket import buckets_of, is_paged, starts_of
 from pymosaic.io import time_of
 from pymosaic.kernels.catalog import Catalog
+from pymosaic.notebook import ShownFields
 
 __all__ = [
     "BucketShares",
@@ -66,6 +67,9 @@ class Share:
     total: int
     to_read: int
 
+    def __str__(self) -> str:
+        return f"{self.to_read:,} of {self.total:,}"
+
     @property
     def pruned(self) -> int:
         """The part that is not read."""
@@ -73,7 +77,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class ScanPlan:
+class ScanPlan(ShownFields):
     """What a scan reads.
 
     Parameters

@@ -27,7 +27,9 @@ from pymosaic.file.reader import MosaicFile
 from pymosaic.file.writer import write_table
 from pymosaic.io import Source
 from pymosaic.keywords import checked_keywords
+from pymosaic.notebook import table_html
 from pymosaic.progress import Meter, Progress
+from pymosaic.sizes import format_size
 
 __all__ = ["Recommendation", "Trial", "tune"]
 
@@ -107,6 +109,24 @@ class Recommendation:
     def options(self) -> dict[str, Any]:
         """The recommended options, for :func:`pymosaic.write_table` and similar functions."""
         return self.best.options
+
+    def _repr_html_(self) -> str:
+        options = ", ".join(f"{name}={value}" for name, value in self.options.items())
+        heads = ["buckets", "page threshold", "level", "file", "write", "read", "requests", "cost"]
+        rows = [
+            [
+                f"{trial.num_buckets:,}",
+                f"{trial.page_size_threshold:,}",
+                str(trial.compression_level),
+                format_size(trial.file_bytes),
+                f"{trial.write_seconds:.2f} s",
+                format_size(round(trial.read_bytes)),
+                f"{trial.read_requests:.1f}",
+                f"{trial.cost * 1e3:.2f} ms",
+            ]
+            for trial in self.trials
+        ]
+        return table_html(f"Recommended: {options}", heads, rows, [True] * len(heads))
 
     def __str__(self) -> str:
         head = "buckets  page threshold  level  file bytes  write s  read bytes  requests  cost ms"

@@ -22,12 +22,13 @@ from pymosaic.datasets.records import (
 )
 from pymosaic.io import Directory, Entry, open_directory
 from pymosaic.keywords import checked_keywords
+from pymosaic.notebook import ShownFields
 
 __all__ = ["VacuumReport", "vacuum", "vacuum_storage"]
 
 
 @dataclass(frozen=True, slots=True)
-class VacuumReport:
+class VacuumReport(ShownFields):
     """What was removed.
 
     Parameters

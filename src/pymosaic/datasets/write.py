@@ -30,6 +30,7 @@ from pymosaic.file.options import WRITER_OPTIONS, WriterKeywords, WriterOptions
 from pymosaic.file.schema_recorder import check_user_metadata
 from pymosaic.io import open_directory
 from pymosaic.keywords import checked_keywords
+from pymosaic.notebook import ShownFields
 from pymosaic.progress import Meter, Progress
 from pymosaic.suggestions import did_you_mean
 
@@ -39,7 +40,7 @@ _Batches: TypeAlias = "list[pa.RecordBatch] | tuple[pa.RecordBatch, ...] | Itera
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenDataset:
+class WrittenDataset(ShownFields):
     """The result of a write.
 
     Parameters

@@ -7,13 +7,14 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pymosaic.notebook import ShownFields
 from pymosaic.sizes import format_size
 
 __all__ = ["JobReport", "Stopwatch"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobReport:
+class JobReport(ShownFields):
     """The result of a job; each job adds facts of its own.
 
     Parameters
