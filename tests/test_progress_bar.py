@@ -79,7 +79,7 @@ def test_work_that_failed_leaves_its_bar_and_the_next_has_its_own(notebook: Note
     bar(8, 8, "files")
     bar(8, 8, "files")
     bar(0, 0, "files")
-    assert [len(texts) for texts in notebook.displays] == [3, 2, 1]
+    assert [len(texts) for texts in notebook.displays] == [3, 3, 1]
     assert "4 of 10 rows, " in notebook.displays[0][-1]
     assert "s left" in notebook.displays[0][-1]
 

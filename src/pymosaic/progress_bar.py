@@ -47,26 +47,26 @@ class ProgressBar:
         """Draw the state of the work, if the last drawing is a while ago."""
         now = time.monotonic()
         if done == total == self._finished:
-            return  # told again
-        if done == 0 and (self._last > 0 or self._shown is None):
-            # New work; what is left of a bar whose work failed stays.
-            self._end()
+            pass  # told again, as by a write that has taken all rows and now has stored them, too
+        elif done == 0 and (self._last > 0 or self._shown is None):
+            self._end_line()
             self._shown = _place()
             self._started, self._finished = now, -1
         elif done != total and now - self._drawn < _SECONDS_BETWEEN:
             return
         self._drawn, self._last = now, done
-        if self._shown is not None:
-            text = _state(done, total, unit, now - self._started)
-            self._shown.draw(self._title, done, total, text)
-            if done == total:
-                self._end()
-                self._finished = done
+        if self._shown is None:
+            return
+        self._shown.draw(self._title, done, total, _state(done, total, unit, now - self._started))
+        if done == total:
+            self._finished = done
+            self._end_line()
 
-    def _end(self) -> None:
+    def _end_line(self) -> None:
+        """What is drawn next on a terminal comes on a new line."""
         if isinstance(self._shown, _Terminal):
             self._shown.end()
-        self._shown = None
+            self._shown = None
 
 
 def _state(done: int, total: int | None, unit: str, seconds: float) -> str:
