@@ -100,9 +100,9 @@ def test_no_block_is_compressed_or_decompressed_but_the_schema(
     structures: list[str] = []
     decompress = Zstd.decompress
 
-    def watch(self: Zstd, data: Any, size: int, structure: str, limits: pymosaic.Limits) -> Any:
+    def watch(self: Zstd, data: Any, size: int, structure: str, *rest: Any) -> Any:
         structures.append(structure)
-        return decompress(self, data, size, structure, limits)
+        return decompress(self, data, size, structure, *rest)
 
     monkeypatch.setattr(Zstd, "decompress", watch)
     monkeypatch.setattr(Zstd, "compressor", lambda *_: pytest.fail("compressed"))

@@ -124,6 +124,7 @@ def view(
     >>> pymosaic.view("nine.mosaic").save("nine.html")
     'nine.html'
     """
+    _check_options(samples, title)
     if isinstance(source, MosaicFile):
         return _file_picture(in_stored_types(source), samples, title)
     if isinstance(source, Dataset):
@@ -134,7 +135,12 @@ def view(
         return _file_picture(file, samples, title)
 
 
-def _check_title(title: str | None) -> None:
+def _check_options(samples: int, title: str | None) -> None:
+    """Refuse wrong options before anything is read."""
+    if not isinstance(samples, Integral) or isinstance(samples, bool):
+        raise InvalidOptionError(f"samples must be an int, got {samples!r}")
+    if not 0 <= samples <= _MAX_SAMPLES:
+        raise InvalidOptionError(f"samples must be from 0 to {_MAX_SAMPLES}, got {samples}")
     if title is not None and not isinstance(title, str):
         raise InvalidOptionError(f"title must be a str, got {title!r}")
 
@@ -143,7 +149,6 @@ def _dataset_picture(
     base: str, title: str | None = None, dataset: Dataset | None = None
 ) -> Picture:
     """The picture of a local directory with a dataset, or of an open dataset."""
-    _check_title(title)
     document = collect_dataset(base, title, dataset)
     text = json.dumps(document, ensure_ascii=True, separators=(",", ":"))
     payload = gzip.compress(text.encode(), 6, mtime=0)
@@ -152,11 +157,6 @@ def _dataset_picture(
 
 def _file_picture(file: MosaicFile, samples: int, title: str | None = None) -> Picture:
     """The picture of a file that was opened with ``types="mosaic"``."""
-    if not isinstance(samples, Integral) or isinstance(samples, bool):
-        raise InvalidOptionError(f"samples must be an int, got {samples!r}")
-    if not 0 <= samples <= _MAX_SAMPLES:
-        raise InvalidOptionError(f"samples must be from 0 to {_MAX_SAMPLES}, got {samples}")
-    _check_title(title)
     document, arrays = collect(file, int(samples), title)
     payload = pack(document, arrays)
     return _picture(document["title"], payload, "page.html", _SCRIPTS, _STYLES)
