@@ -25,6 +25,7 @@ def large() -> bytes:
 @pytest.mark.parametrize("use_threads", [False, True])
 def test_large_buckets_are_read_one_by_one(large: bytes, use_threads: bool) -> None:
     file, source = opened(large)
+    source.cheap_reads = True
     matrix, _ = file.to_numpy(dtype="float64", use_threads=use_threads)
     assert sorted(source.reads) == bucket_ranges(large)
     assert np.array_equal(matrix[:, 63], file.read(columns=["c63"])["c63"].to_numpy())
@@ -32,13 +33,13 @@ def test_large_buckets_are_read_one_by_one(large: bytes, use_threads: bool) -> N
 
 def test_small_buckets_are_read_together() -> None:
     file, source = opened(SMALL)
+    source.cheap_reads = True
     file.to_numpy()
     assert source.reads == [joined(*bucket_ranges(SMALL))]
 
 
-def test_storage_with_high_latency_is_asked_for_all_at_once(large: bytes) -> None:
+def test_storage_with_latency_is_asked_for_all_at_once(large: bytes) -> None:
     file, source = opened(large)
-    source.parallel_reads = 4
     file.to_numpy(dtype="float64")
     assert source.reads == [joined(*bucket_ranges(large))]
 
@@ -50,6 +51,7 @@ def test_buckets_without_wanted_columns_are_not_read(
     large: bytes, columns: list[str], wanted: list[int]
 ) -> None:
     file, source = opened(large)
+    source.cheap_reads = True
     file.to_numpy(columns=columns, dtype="float64")
     size = bucket_ranges(large)[0][1]
     # Buckets are paged: the directory of each, and a slot of 8,192 numbers for each column.
@@ -59,7 +61,8 @@ def test_buckets_without_wanted_columns_are_not_read(
 
 def test_memory_holds_a_few_buckets_beside_the_matrix(large: bytes) -> None:
     out = np.empty((8_192, 64))
-    file, _ = opened(large)
+    file, source = opened(large)
+    source.cheap_reads = True
     tracemalloc.start()
     file.to_numpy(dtype="float64", use_threads=False, out=out)
     peak = tracemalloc.get_traced_memory()[1]
@@ -79,3 +82,11 @@ def test_many_row_groups_are_decoded_at_once_each_into_its_rows(columns: list[st
     expected = np.stack([table[name].to_numpy() for name in names], axis=1)
     assert np.array_equal(everything, expected)
     assert np.array_equal(some, expected[506:])
+
+
+def test_local_files_are_read_bucket_by_bucket(large: bytes, tmp_path, reads) -> None:
+    (tmp_path / "large.mosaic").write_bytes(large)
+    with pymosaic.MosaicFile(tmp_path / "large.mosaic") as file:
+        reads.clear()
+        file.to_numpy(dtype="float64")
+    assert sorted(place[1:] for place in reads.ranges) == bucket_ranges(large)

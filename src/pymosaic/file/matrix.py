@@ -1,7 +1,7 @@
 """Matrices: columns of numbers, decoded straight into rows and columns of numpy.
 
 A bucket is read, decoded, converted and released before the next: beside the matrix, memory holds
-a few buckets for each thread, or, of storage with high latency, the stored bytes of a row group.
+a few buckets for each thread; of files that are not local, also the stored bytes of a row group.
 """
 
 from __future__ import annotations

@@ -294,9 +294,9 @@ class RowGroupReader:
         """Decode columns bucket by bucket, on several threads.
 
         ``visit`` is called with each bucket's plan and a batch of its columns, in the order of
-        ``plan.positions``, which is released afterwards. Where reads are fast, a bucket is read
-        just before it is decoded, so that memory holds a few of them; storage with high latency is
-        asked for all at once.
+        ``plan.positions``, which is released afterwards. Where reads are cheap, a bucket is read
+        just before it is decoded, so that memory holds a few of them; other storage is asked for
+        all at once.
         """
         file = self._file
 
@@ -316,10 +316,10 @@ class RowGroupReader:
                 decode(self.fetch(few))
 
         plans = plan_row_group(file.catalog, file.index, self._row_group, positions)
-        if file.source.parallel_reads > 1:
-            self._spread(decode, self.fetch(plans), _loader_weight)
-        else:
+        if file.source.cheap_reads:
             self._spread(read, plans, _plan_weight)
+        else:
+            self._spread(decode, self.fetch(plans), _loader_weight)
 
     def _spread(
         self,

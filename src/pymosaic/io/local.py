@@ -41,6 +41,8 @@ _ATTEMPTS = 20
 class LocalSource(Source):
     """A local file, read with ``pread``: no shared position, no lock, safe after a fork."""
 
+    cheap_reads: bool = True
+
     def __init__(self, name: str, path: str) -> None:
         _check_regular(
             name, os.stat(path)

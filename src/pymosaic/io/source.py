@@ -50,11 +50,14 @@ class Source(abc.ABC):
         Ranges at most this many bytes apart share a read; may be changed at any time.
     parallel_reads : int
         Number of reads in parallel; may be changed at any time.
+    cheap_reads : bool
+        Whether many small reads take hardly longer than one large.
     """
 
     tail_bytes: int = LOCAL_TAIL_BYTES
     merge_gap: int = LOCAL_MERGE_GAP
     parallel_reads: int = 1
+    cheap_reads: bool = False
     version: object = None
 
     def __init__(self, name: str | None, size: int) -> None:
