@@ -283,3 +283,10 @@ class TestParquet:
         result = run(command, parquet, parquet)
         assert result.code == 2
         assert "named twice" in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [("compact",), ("compact", "--dry-run"), ("vacuum",)])
+def test_commands_for_datasets_say_that_a_file_is_not_one(run, small, arguments):
+    result = run(*arguments, small)
+    assert result.code == 2
+    assert f"{small} is a file; this command is for a dataset" in result.stderr

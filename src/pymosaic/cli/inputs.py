@@ -14,6 +14,7 @@ from pymosaic.file.reader import MosaicFile
 
 __all__ = [
     "InputFile",
+    "check_directory",
     "check_distinct",
     "check_row_groups",
     "chosen_row_groups",
@@ -124,6 +125,12 @@ def split_formats(sources: list[str]) -> tuple[list[str], list[str], list[str]]:
     return lance, parquet, others
 
 
+def check_directory(base: str) -> None:
+    """Refuse a file where a dataset is expected."""
+    if os.path.isfile(base):
+        raise InvalidOptionError(f"{base} is a file; this command is for a dataset, a directory")
+
+
 def _refuse_other_formats(sources: list[str]) -> None:
     from pymosaic.cli.formats import kind_of
 
@@ -131,7 +138,7 @@ def _refuse_other_formats(sources: list[str]) -> None:
         kind = kind_of(source)
         if kind is not None and kind.module != "mosaic" and os.path.exists(source):
             raise InvalidOptionError(
-                f"{source}: this command is for Mosaic files; `pymosaic convert` makes one of it"
+                f"{source}: this command is for Mosaic files; `pymosaic convert` converts it"
             )
 
 

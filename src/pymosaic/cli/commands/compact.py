@@ -48,12 +48,13 @@ def command(
 
     Readers see the dataset as it was before or as it is afterwards. It can be stopped at any time.
     """
-    from pymosaic.cli.inputs import paimon_table
+    from pymosaic.cli.inputs import check_directory, paimon_table
     from pymosaic.cli.progress import progress_bar
     from pymosaic.cli.text import count
     from pymosaic.datasets.compact import compact
     from pymosaic.sizes import format_size
 
+    check_directory(base)
     options = writer_options(
         statistics=statistics,
         compression_level=compression_level,

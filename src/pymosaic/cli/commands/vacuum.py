@@ -46,10 +46,12 @@ def command(
 
     These are replaced files, and files of writers that were killed before their commit.
     """
+    from pymosaic.cli.inputs import check_directory
     from pymosaic.cli.text import count
     from pymosaic.datasets.vacuum import vacuum
     from pymosaic.sizes import format_size
 
+    check_directory(base)
     report = vacuum(
         base,
         older_than=older_than * 3600,
