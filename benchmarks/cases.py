@@ -15,8 +15,11 @@ import pyarrow as pa
 import pymosaic
 from benchmarks import child, floor
 from benchmarks.data import SEED
+from benchmarks.many_readers import batches, small_files, threads
 from benchmarks.measure import REPEATED_BELOW_SECONDS
+from benchmarks.object_store import object_store
 from benchmarks.recording import RecordedFile
+from benchmarks.selections import one, prefix, ten_neighbours, ten_random
 from benchmarks.workspace import Workspace, same_values
 
 __all__ = ["CASES", "FLOORS"]
@@ -29,30 +32,6 @@ Check = Callable[[str, object], None]
 
 def _reference_tables(space: Workspace) -> list[str]:
     return [name for name in space.specs if name.startswith("strings")]
-
-
-def _main_table(space: Workspace) -> str:
-    return f"strings-{space.profile.main_rows}"
-
-
-def _ten_random(names: Sequence[str]) -> list[str]:
-    places = np.random.default_rng(SEED).choice(len(names), min(10, len(names)), replace=False)
-    return [names[place] for place in sorted(map(int, places))]
-
-
-def _ten_neighbours(names: Sequence[str]) -> list[str]:
-    """Ten names that are adjacent in name order, like columns that belong together."""
-    middle = len(names) * 4 // 9
-    return sorted(names)[middle : middle + 10]
-
-
-def _prefix(names: Sequence[str]) -> str:
-    """A prefix that about 60 of 10,000 columns have: one line of machines of one plant."""
-    return _ten_neighbours(names)[0].partition("_machine_")[0] + "_"
-
-
-def _one(names: Sequence[str]) -> list[str]:
-    return [names[len(names) * 4 // 9]]
 
 
 def _equal_to(expected: pa.Table, case: str) -> Check:
@@ -123,18 +102,18 @@ def read(space: Workspace) -> None:
     """Open a file and read one, ten or all columns."""
     for table in _reference_tables(space):
         names = space.table(table).column_names
-        _read(space, table, "open + read 1 column", _one(names))
-        _read_again(space, table, _one(names))
-        _read(space, table, "open + read 10 neighbours", _ten_neighbours(names))
-        _read(space, table, "open + read 10 random", _ten_random(names))
-        _read_prefix(space, table, _prefix(names))
+        _read(space, table, "open + read 1 column", one(names))
+        _read_again(space, table, one(names))
+        _read(space, table, "open + read 10 neighbours", ten_neighbours(names))
+        _read(space, table, "open + read 10 random", ten_random(names))
+        _read_prefix(space, table, prefix(names))
         if space.table(table).num_rows <= space.profile.main_rows:
             _read(space, table, "open + read all", None)
 
 
 def look_up(space: Workspace) -> None:
     """Find all columns by name in an open file."""
-    table, case = _main_table(space), "look up all names"
+    table, case = space.main_table, "look up all names"
     names = space.table(table).column_names
     files = space.files(table, case, "seconds")
     opened = {}
@@ -199,23 +178,23 @@ def columns(space: Workspace) -> None:
     """Growth of cost with the number of columns: 8 rows of constant doubles."""
     for table in _column_tables(space):
         names = space.table(table).column_names
-        _read(space, table, "open + read 1 column", _one(names))
-        _read(space, table, "open + read 10 random", _ten_random(names))
+        _read(space, table, "open + read 1 column", one(names))
+        _read(space, table, "open + read 10 random", ten_random(names))
 
 
 def sparse(space: Workspace) -> None:
     """Read and write the sparse table."""
     names = space.table("sparse").column_names
-    _read(space, "sparse", "open + read 1 column", _one(names))
-    _read(space, "sparse", "open + read 10 random", _ten_random(names))
+    _read(space, "sparse", "open + read 1 column", one(names))
+    _read(space, "sparse", "open + read 10 random", ten_random(names))
     _read(space, "sparse", "open + read all", None)
     _write(space, "sparse")
 
 
 def cold(space: Workspace) -> None:
     """From the start of Python to the first value."""
-    table, case = _main_table(space), "cold process to first value"
-    column = _one(space.table(table).column_names)[0]
+    table, case = space.main_table, "cold process to first value"
+    column = one(space.table(table).column_names)[0]
     expected = str(space.table(table)[column][0])
     rounds = min(_COLD_ROUNDS, space.profile.max_rounds)
     files = space.files(table, case, "seconds")
@@ -235,12 +214,12 @@ def cold(space: Workspace) -> None:
 
 def ranges(space: Workspace) -> None:
     """Bytes and number of reads of a projection."""
-    table = _main_table(space)
+    table = space.main_table
     names = space.table(table).column_names
     selections = {
-        "1 column": _one(names),
-        "10 neighbours": _ten_neighbours(names),
-        "10 random": _ten_random(names),
+        "1 column": one(names),
+        "10 neighbours": ten_neighbours(names),
+        "10 random": ten_random(names),
     }
     for label, wanted in selections.items():
         bytes_case, ranges_case = f"bytes read, {label}", f"reads, {label}"
@@ -264,7 +243,7 @@ def _count_reads(space: Workspace, name: str, path: Path, wanted: Sequence[str])
 
 def memory(space: Workspace) -> None:
     """Growth of resident memory at its peak."""
-    table = _main_table(space)
+    table = space.main_table
     level = space.specs[table].level
     files = space.files(table, "memory of a full read", "bytes")
     for name, path in files.items():
@@ -288,7 +267,7 @@ def memory(space: Workspace) -> None:
 def losses(space: Workspace) -> None:
     """Cases where Mosaic is not the best choice: narrow tables, dense scans, single rows."""
     names = space.table("narrow").column_names
-    _read(space, "narrow", "open + read 1 column", _one(names))
+    _read(space, "narrow", "open + read 1 column", one(names))
     _read(space, "narrow", "open + read all", None)
     _write(space, "narrow")
     case = "open + take 10 rows"
@@ -311,6 +290,10 @@ CASES: dict[str, Callable[[Workspace], None]] = {
     "columns": columns,
     "losses": losses,
     "ranges": ranges,
+    "batches": batches,
+    "threads": threads,
+    "files": small_files,
+    "store": object_store,
     "cold": cold,
     "memory": memory,
     "size": size,

@@ -182,6 +182,9 @@ def table_specs(profile: Profile) -> dict[str, TableSpec]:
         build = partial(constant_doubles, num_columns)
         specs.append(TableSpec(name, title, DEFAULT_LEVEL, build, 10.0, smaller))
         smaller = name
+    num_files, num_columns = profile.small_files
+    title = f"{num_files:,} files of {num_columns:,} columns of constant doubles, 8 rows"
+    specs.append(TableSpec("files", title, DEFAULT_LEVEL, partial(constant_doubles, num_columns)))
     for name, kind, make, shape in (
         ("narrow", "numbers and short strings", narrow_events, profile.narrow_shape),
         ("dense", "random doubles", dense_doubles, profile.dense_shape),

@@ -31,6 +31,8 @@ class Profile:
         Widths of the scaling test, ascending.
     narrow_shape, dense_shape : tuple of int
         Columns and rows of the tables on which Mosaic is expected to lose.
+    small_files : tuple of int
+        Number of files of a dataset of small files, and columns of each.
     bucket_counts : tuple of int
         Numbers of buckets that the bucket study tries.
     bucket_shapes : tuple of (str, int, int)
@@ -62,6 +64,7 @@ class Profile:
     column_counts: tuple[int, ...]
     narrow_shape: tuple[int, int]
     dense_shape: tuple[int, int]
+    small_files: tuple[int, int]
     bucket_counts: tuple[int, ...]
     bucket_shapes: tuple[tuple[str, int, int], ...]
     row_group_sizes: tuple[int, ...]
@@ -84,6 +87,7 @@ FULL = Profile(
     column_counts=(100, 1_000, 10_000, 100_000),
     narrow_shape=(12, 500_000),
     dense_shape=(1_000, 10_000),
+    small_files=(5_000, 2_000),
     bucket_counts=(1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000),
     bucket_shapes=(
         ("strings", 10_000, 10),
@@ -117,6 +121,7 @@ QUICK = Profile(
     column_counts=(100, 1_000, 10_000),
     narrow_shape=(12, 100_000),
     dense_shape=(1_000, 2_000),
+    small_files=(500, 2_000),
     bucket_counts=(1, 10, 100, 1_000, 10_000),
     bucket_shapes=(("strings", 10_000, 10), ("strings", 10_000, 500), ("doubles", 10_000, 8)),
     row_group_sizes=tuple(size * _MIB for size in (1, 4, 16, 64, 256)),
@@ -143,6 +148,7 @@ SMOKE = Profile(
     column_counts=(30, 60),
     narrow_shape=(4, 200),
     dense_shape=(10, 50),
+    small_files=(5, 30),
     bucket_counts=(1, 10),
     bucket_shapes=(("strings", 60, 10), ("doubles", 60, 8)),
     row_group_sizes=(4 << 10, _MIB),

@@ -142,10 +142,12 @@ class Report:
                     peers.append(title)
         return [f"{', '.join(peers)}: {reason}" for reason, peers in reasons.items()]
 
-    def goal_rows(self) -> Rows:
+    def goal_rows(self, missed_only: bool = False) -> Rows:
         """A line per goal."""
         rows = [["table", "work", "against", "goal", "measured", "met"]]
         for goal in self.goals:
+            if missed_only and goal.met:
+                continue
             against = TITLES.get(goal.against, goal.against)
             met = "yes" if goal.met else "NO"
             rows.append([goal.table, goal.work, against, goal.goal, goal.measured, met])
@@ -168,13 +170,19 @@ def run_facts(run: dict[str, Any]) -> list[str]:
 
 
 def _render(report: Report, heading: str, table: Callable[[Rows], str], sections: list[str]) -> str:
+    # Losses first: they are what a reader should know before the rest.
+    missed = sum(not goal.met for goal in report.goals)
+    if report.goals:
+        sections.append(f"{heading} Missed goals: {missed} of {len(report.goals)}")
+    if missed:
+        sections.append(table(report.goal_rows(missed_only=True)))
     for name in report.measurements.tables():
         sections += [f"{heading} {name}: {report.title(name)}", table(report.table_rows(name))]
         notes = report.notes(name)
         if notes:
             sections.append("– " + "; ".join(notes) + ".")
     if report.goals:
-        sections += [f"{heading} Goals", table(report.goal_rows())]
+        sections += [f"{heading} All goals", table(report.goal_rows())]
     return "\n\n".join(sections) + "\n"
 
 

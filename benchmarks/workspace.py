@@ -60,6 +60,11 @@ class Workspace:
         self._seconds: dict[tuple[str, str], float] = {}
         self._skipped: dict[tuple[str, str], str] = {}
 
+    @property
+    def main_table(self) -> str:
+        """The table that most cases use."""
+        return f"strings-{self.profile.main_rows}"
+
     def table(self, name: str) -> pa.Table:
         """A table by name."""
         if name not in self._tables:
@@ -148,11 +153,27 @@ class Workspace:
         before: Callable[[], None] | None = None,
     ) -> None:
         """Time the actions of a case in turns and keep the samples."""
-        profile = self.profile
-        taken = interleave(actions, profile.max_rounds, profile.seconds, check, before)
-        for peer, samples in taken.items():
+        for peer, samples in self.turns(actions, check, before).items():
             self.measurements.add(table, case, peer, "seconds", *samples)
         self.log_case(table, case)
+
+    def turns(
+        self,
+        actions: Mapping[str, Callable[[], object]],
+        check: Callable[[str, object], None] | None = None,
+        before: Callable[[], None] | None = None,
+    ) -> dict[str, list[float]]:
+        """Time actions in turns, with the effort of the profile; seconds by name."""
+        return interleave(actions, self.profile.max_rounds, self.profile.seconds, check, before)
+
+    def note_others(
+        self, table: str, case: str, metric: str, measured: Sequence[str] = ("pymosaic",)
+    ) -> None:
+        """Say that a case is measured for some peers only."""
+        note = "some cases are not measured for them"
+        for peer in self.peers:
+            if peer not in measured:
+                self.measurements.add(table, case, peer, metric, note=note)
 
     def log_case(self, table: str, case: str) -> None:
         """Report the results of a case."""
