@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from pymosaic import threads
-from pymosaic.threads import Background, ordered_map, request_map, split_evenly
+from pymosaic.threads import Background, ordered_map, request_map, share_out, split_evenly
 from tests.writing import write
 
 
@@ -114,6 +114,80 @@ class TestOrderedMap:
         right = ordered_map(lambda item: ("right", item), range(50), True)
         pairs = list(zip(left, right, strict=True))
         assert pairs == [(("left", i), ("right", i)) for i in range(50)]
+
+
+@pytest.mark.usefixtures("four_threads")
+class TestShareOut:
+    def test_every_item_is_worked_on_once(self) -> None:
+        done: list[int] = []
+        share_out(done.append, range(500), True)
+        assert sorted(done) == list(range(500))
+
+    def test_the_caller_is_one_of_the_threads(self) -> None:
+        together = threading.Barrier(4, timeout=120)
+        workers: list[int] = []
+
+        def work(_: int) -> None:
+            together.wait()
+            workers.append(threading.get_ident())
+
+        share_out(work, range(4), True)
+        assert len(set(workers)) == 4
+        assert threading.get_ident() in workers
+
+    def test_the_error_of_the_first_item_that_fails_is_raised(self) -> None:
+        together = threading.Barrier(4, timeout=120)
+
+        def work(item: int) -> None:
+            together.wait()
+            time.sleep(0.02 * (4 - item))
+            if item:
+                raise ValueError(item)
+
+        for _ in range(5):
+            with pytest.raises(ValueError, match="1"):
+                share_out(work, range(4), True)
+
+    def test_after_an_error_nothing_runs_on_and_nothing_is_started(self) -> None:
+        started: list[int] = []
+        ended: list[int] = []
+
+        def work(item: int) -> None:
+            started.append(item)
+            if item == 1:
+                raise ZeroDivisionError
+            time.sleep(0.01)
+            ended.append(item)
+
+        with pytest.raises(ZeroDivisionError):
+            share_out(work, range(1000), True)
+        assert sorted(started) == sorted([1, *ended])
+        assert len(started) < 100
+
+    def test_an_error_that_is_no_exception_comes_through(self) -> None:
+        main = threading.get_ident()
+        together = threading.Barrier(2, timeout=120)
+
+        def work(_: int) -> None:
+            together.wait()
+            if threading.get_ident() != main:
+                raise SystemExit
+
+        with pytest.raises(SystemExit):
+            share_out(work, range(2), True)
+
+    def test_a_thread_of_the_pool_does_its_share_alone(self) -> None:
+        def work(_: int) -> set[int]:
+            inner: list[int] = []
+            share_out(lambda _: inner.append(threading.get_ident()), range(8), True)
+            return set(inner)
+
+        assert all(len(inner) == 1 for inner in ordered_map(work, range(8), True))
+
+    def test_without_threads_items_come_in_order(self) -> None:
+        done: list[int] = []
+        share_out(done.append, range(9), False)
+        assert done == list(range(9))
 
 
 class TestWithoutThreads:

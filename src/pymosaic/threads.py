@@ -25,6 +25,7 @@ __all__ = [
     "read_ahead",
     "read_map",
     "request_map",
+    "share_out",
     "split_evenly",
 ]
 
@@ -189,6 +190,62 @@ def ordered_map(
     """
     threads = num_threads() if use_threads else 1
     return _map("pymosaic", threads, 2 * threads, function, items)
+
+
+def share_out(
+    function: Callable[[_Item], object], items: Sequence[_Item], use_threads: bool
+) -> None:
+    """Call a function with each of the items, on several threads of which the caller's is one.
+
+    Who is done with an item takes the next, so that nobody waits while there is work, and the
+    caller starts without waiting for another thread to wake up. After an exception no further item
+    is started, and the exception of the first item that failed is raised when all have ended.
+    """
+    threads = min(num_threads(), len(items)) if use_threads else 1
+    pool = _usable_pool("pymosaic", num_threads()) if threads > 1 else None
+    if pool is None:
+        for item in items:
+            function(item)
+        return
+    waiting = list(enumerate(items))
+    waiting.reverse()
+    failed: list[tuple[int, BaseException]] = []
+
+    def work() -> None:
+        while waiting:
+            try:
+                number, item = waiting.pop()
+            except IndexError:  # another thread took the last
+                return
+            try:
+                function(item)
+            except Exception as error:
+                # Items before this one were taken before: those that fail are seen, too.
+                failed.append((number, error))
+                waiting.clear()
+
+    def help_out(_: None) -> None:
+        try:
+            work()
+        except BaseException as error:  # as an interrupt of the caller, but here nobody sees it
+            failed.append((len(items), error))
+            waiting.clear()
+
+    helpers: list[_Task[None, None]] = []
+    try:
+        for _ in range(threads - 1):
+            helpers.append(_Task(help_out, None))  # first: it is cancelled or waited for
+            pool.put(helpers[-1])
+        work()
+    finally:
+        waiting.clear()
+        _cancel_all(helpers)
+    if failed:
+        error = min(failed)[1]
+        try:
+            raise error
+        finally:
+            del error, failed, work, help_out  # the error's traceback has this frame
 
 
 def read_map(

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pymosaic.file.plan import BucketPlan, Slot, first_range, plan_row_group, wanted_slots
+from pymosaic.file.plan import (
+    BucketPlan,
+    Slot,
+    first_range,
+    group_few,
+    group_many,
+    plan_row_group,
+    wanted_slots,
+)
 from pymosaic.format.bucket import BucketPlace
 from pymosaic.kernels import row_group_index, schema_content
 from pymosaic.kernels.bucket_decoder import BucketDecoder
@@ -129,3 +141,27 @@ def test_the_most_buckets_there_can_be_cost_nothing() -> None:
 def test_a_row_group_that_is_not_there() -> None:
     with pytest.raises(IndexError, match="row group 2"):
         plan([0], of_row_group=2)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    num_columns: int
+    num_buckets: int
+
+
+@given(
+    st.data(),
+    st.integers(1, 1 << 20),
+    st.one_of(st.integers(1, 300), st.integers(1, (1 << 32) - 1)),
+)
+def test_few_columns_are_grouped_as_many_are(
+    data: st.DataObject, num_columns: int, num_buckets: int
+) -> None:
+    columns = _Counts(num_columns, num_buckets)
+    chosen = data.draw(
+        st.lists(st.integers(0, num_columns - 1), min_size=1, max_size=60, unique=True)
+    )
+    positions = np.array(chosen, np.int64)
+    few, many = group_few(columns, positions), group_many(columns, positions)
+    assert few[0].tolist() == many[0].tolist()
+    assert few[1:] == many[1:]

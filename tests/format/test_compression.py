@@ -69,14 +69,47 @@ def test_scratch_memory_holds_the_same_content(codec: Compression, checksum: boo
     scratch = Scratch()
     for content in [*_contents(), b"", *_contents()]:
         block = codec.compressor(1, checksum).compress(content)
+        scratch.restart()
         assert codec.decompress(block, len(content), "block", LIMITS, scratch) == content
 
 
-def test_contents_are_decompressed_into_the_same_memory() -> None:
+def test_contents_after_a_restart_are_decompressed_into_the_same_memory() -> None:
     scratch = Scratch()
-    blocks = [ZSTD.compressor(1, True).compress(content) for content in (b"first", b"other")]
-    first, other = (ZSTD.decompress(block, 5, "block", LIMITS, scratch) for block in blocks)
-    assert first == other == b"other"
+    contents = []
+    for content in (b"first", b"other"):
+        scratch.restart()
+        block = ZSTD.compressor(1, True).compress(content)
+        contents.append(ZSTD.decompress(block, 5, "block", LIMITS, scratch))
+    assert contents == [b"other", b"other"]
+
+
+class TestScratch:
+    def test_what_is_taken_before_a_restart_does_not_overlap(self) -> None:
+        scratch = Scratch()
+        for _ in range(3):
+            scratch.restart()
+            taken = [scratch.take(size) for size in (5, 0, 70, 3_000_000)]
+            for number, memory in enumerate(taken):
+                memory[:] = bytes([number]) * len(memory)
+            for number, memory in enumerate(taken):
+                assert memory == bytes([number]) * len(memory)
+
+    def test_after_a_restart_there_is_room_for_as_much_as_before(self) -> None:
+        scratch = Scratch()
+        before = [scratch.take(1000), scratch.take(2000)]
+        scratch.restart()
+        first = [scratch.take(1000), scratch.take(2000)]
+        scratch.restart()
+        again = [scratch.take(1000), scratch.take(2000)]
+        assert [len(memory) for memory in before] == [1000, 2000]
+        assert first[0].obj is first[1].obj is again[0].obj is again[1].obj
+
+    def test_large_contents_are_not_kept(self) -> None:
+        scratch = Scratch()
+        taken = scratch.take(9 << 20)
+        scratch.restart()
+        assert len(scratch._kept) == 0
+        assert scratch.take(9 << 20).obj is not taken.obj
 
 
 @pytest.mark.parametrize("checksum", [False, True])

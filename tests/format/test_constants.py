@@ -102,6 +102,7 @@ def test_writer_defaults() -> None:
         **WRITER_DEFAULTS,
         "filesystem": None,
         "metadata": None,
+        "flatten": None,
     }
 
 
@@ -151,7 +152,7 @@ def test_limits() -> None:
             "self, batch_size, row_groups, columns, filters, use_threads, *, exclude",
         ),
         (pymosaic.MosaicFile.statistics, "self, row_group"),
-        (pymosaic.MosaicWriter, "where, schema, *, filesystem, metadata, **options"),
+        (pymosaic.MosaicWriter, "where, schema, *, filesystem, metadata, flatten, **options"),
     ],
 )
 def test_parameters_in_the_order_that_callers_rely_on(function: object, parameters: str) -> None:

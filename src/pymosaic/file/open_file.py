@@ -75,9 +75,11 @@ class FileHead:
 
     def open(self, source: Source, limits: Limits) -> OpenFile:
         """Open the file without reading its end again."""
-        return self.open_with(source, limits, source.read_ranges)
+        return self.open_with(source, limits, source.read_ranges, self.size)
 
-    def open_with(self, source: Source, limits: Limits, fetch: Fetch) -> OpenFile:
+    def open_with(
+        self, source: Source, limits: Limits, fetch: Fetch, in_memory_from: int
+    ) -> OpenFile:
         """Open the file with a fetch function other than that of the source."""
         return OpenFile(
             self.name,
@@ -90,6 +92,7 @@ class FileHead:
             limits,
             source,
             fetch,
+            in_memory_from,
         )
 
 
@@ -106,11 +109,14 @@ class OpenFile(FileHead):
     fetch : callable
         Returns the bytes of each ``(offset, length)``, in the given order: from the source, or from
         the end of the file if that is in memory.
+    in_memory_from : int
+        Where the part of the file begins that ``fetch`` does not read again.
     """
 
     limits: Limits
     source: Source
     fetch: Fetch
+    in_memory_from: int
 
 
 def head_of(
@@ -169,7 +175,7 @@ def open_file(source: Source, limits: Limits) -> OpenFile:
     with located(source.name):
         tail = read_tail(source, limits)
         head = head_of(tail, source, limits, keeps_tail=True)
-    return head.open_with(source, limits, _Bytes(source, tail).fetch)
+    return head.open_with(source, limits, _Bytes(source, tail).fetch, tail.start)
 
 
 class _Bytes:

@@ -6,7 +6,7 @@ A paged bucket takes two steps: its directory says where the slots are.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,19 @@ from pymosaic.kernels.bucket_decoder import BucketDecoder
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.row_group_index import RowGroupIndex
 
-__all__ = ["BucketPlan", "ByteRange", "Slot", "first_range", "plan_row_group", "wanted_slots"]
+__all__ = [
+    "BucketPlan",
+    "ByteRange",
+    "Slot",
+    "first_range",
+    "group_few",
+    "group_many",
+    "plan_row_group",
+    "wanted_slots",
+]
+
+# Up to this many columns are grouped without numpy.
+_FEW = 32
 
 ByteRange: TypeAlias = tuple[int, int]
 """Offset in the file, and length."""
@@ -49,17 +61,54 @@ def plan_row_group(
     """The buckets that hold the columns at ``positions``, each once, in ascending order."""
     if len(positions) == 0:
         return []
-    slots = np.argsort(positions, kind="stable")
+    group = group_few if len(positions) <= _FEW else group_many
+    slots, buckets, starts = group(catalog, positions)
     ordered = positions[slots]
-    buckets = buckets_of(catalog, ordered)
-    starts = np.flatnonzero(np.diff(buckets, prepend=-1))
-    stops = [*starts[1:].tolist(), len(ordered)]
+    stops = [*starts[1:], len(ordered)]
     return [
         BucketPlan(bucket_place(index, row_group, bucket), ordered[start:stop], slots[start:stop])
-        for bucket, start, stop in zip(
-            buckets[starts].tolist(), starts.tolist(), stops, strict=True
-        )
+        for bucket, start, stop in zip(buckets, starts, stops, strict=True)
     ]
+
+
+class Columns(Protocol):
+    """How many columns there are in how many buckets."""
+
+    @property
+    def num_columns(self) -> int:
+        """Number of columns."""
+        ...
+
+    @property
+    def num_buckets(self) -> int:
+        """Number of buckets."""
+        ...
+
+
+Groups: TypeAlias = tuple[npt.NDArray[np.int64], list[int], list[int]]
+"""Indices of positions in ascending order, their buckets, and where each bucket begins in them."""
+
+
+def group_many(columns: Columns, positions: npt.NDArray[np.int64]) -> Groups:
+    """Group positions by bucket."""
+    slots = np.argsort(positions, kind="stable")
+    buckets = buckets_of(columns, positions[slots])
+    starts = np.flatnonzero(np.diff(buckets, prepend=-1))
+    return slots, buckets[starts].tolist(), starts.tolist()
+
+
+def group_few(columns: Columns, positions: npt.NDArray[np.int64]) -> Groups:
+    """The same without numpy, which takes longer to start than a few positions take."""
+    values = positions.tolist()
+    slots = sorted(range(len(values)), key=values.__getitem__)
+    buckets: list[int] = []
+    starts: list[int] = []
+    for place, slot in enumerate(slots):
+        bucket = values[slot] * columns.num_buckets // max(1, columns.num_columns)
+        if not buckets or bucket != buckets[-1]:
+            buckets.append(bucket)
+            starts.append(place)
+    return np.array(slots, np.int64), buckets, starts
 
 
 def first_range(plan: BucketPlan, catalog: Catalog, decoder: BucketDecoder) -> ByteRange | None:

@@ -40,6 +40,8 @@ Columns: TypeAlias = "Names | Callable[[pa.Field], bool]"
 _WILDCARD = "*"
 # Special in patterns elsewhere (paths, shells), but part of names here, such as "x[1]".
 _OTHER_WILDCARDS = frozenset("?[")
+# Up to this many entries are compared without numpy.
+_FEW = 32
 # Number of failed entries that an error message names.
 _SHOWN_ENTRIES = 5
 
@@ -157,6 +159,11 @@ def resolve_columns(
         return np.asarray(catalog.original_order(), np.int64)
     entries = _check_entries(columns, option)
     positions = np.asarray(catalog.find_many(entries), np.int64)
+    if len(entries) <= _FEW:
+        # numpy takes longer to start than this takes.
+        found = positions.tolist()
+        if len(set(found)) == len(found) and min(found, default=0) >= 0:
+            return positions
     unknown = np.flatnonzero(positions < 0)
     if len(unknown):
         positions = _expand_patterns(entries, positions, unknown, catalog, option)

@@ -2,15 +2,17 @@
 
 A projection takes up to two rounds of reads: monolithic buckets and the directories of paged ones
 in the first, the wanted slots of paged buckets in the second. A paged bucket whose columns are all
-wanted is read whole in the first.
+wanted is read whole in the first. Buckets of local files that are read whole are not read in
+rounds: who decodes them reads them just before, into memory that is still in the processor's cache.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from threading import get_ident, local
-from typing import TYPE_CHECKING, TypeVar
+from threading import get_ident
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -30,10 +32,11 @@ from pymosaic.file.projection import Positions
 from pymosaic.format.bucket import check_layout, parse_directory
 from pymosaic.format.compression import Scratch
 from pymosaic.format.page import open_slot, parse_slot
+from pymosaic.io.ranges import merge_ranges
 from pymosaic.kernels.arrow_export import BatchExport, MemoryBudget, OutputArena, export_schema
 from pymosaic.kernels.bucket_decoder import BucketDecoder
 from pymosaic.kernels.catalog import Catalog
-from pymosaic.threads import num_threads, ordered_map, split_evenly
+from pymosaic.threads import num_threads, share_out, split_evenly
 
 if TYPE_CHECKING:
     from pymosaic.filters.row_filter import Filter
@@ -42,10 +45,9 @@ __all__ = ["BucketLoader", "RowGroupReader", "Selection"]
 
 # Below this many compressed bytes, threads cost more than they save.
 _WORTH_A_THREAD = 128 << 10
-# Below this many bytes, a read of its own costs more than the memory that it saves.
-_WORTH_A_READ = 256 << 10
-_scratches = local()
-_Item = TypeVar("_Item")
+_MAX_RUNS = 256
+# What is read of neighbouring buckets at once stays in the cache until it is decompressed.
+_READ_BYTES = 256 << 10
 
 
 class Selection:
@@ -90,6 +92,8 @@ class BucketLoader:
         self._whole: memoryview | None = None
         self._slots: dict[int, memoryview] = {}
         self._offsets: npt.NDArray[np.int64] | None = None
+        # What is to be read just before it is loaded.
+        self.postponed: ByteRange | None = None
         # Physical columns whose pages are in the decoder; None before the first load.
         self._loaded: set[int] | None = None
         check_layout(plan.place, file.compression, self._structure)
@@ -104,6 +108,16 @@ class BucketLoader:
             return []
         wanted = first_range(self.plan, self._file.catalog, self.decoder)
         return [] if wanted is None else [wanted]
+
+    def postpone(self, ranges: Sequence[ByteRange]) -> bool:
+        """Leave the first round for later if it is one read of the file and the only round."""
+        if not ranges or ranges[0][1] != self.plan.place.compressed_size:
+            return False
+        offset, size = ranges[0]
+        if offset + size > self._file.in_memory_from or size == 0:
+            return False
+        self.postponed = ranges[0]
+        return True
 
     def take_first(self, data: Sequence[memoryview]) -> list[ByteRange]:
         """Accept the bytes of the first round; returns the slots that the second must fetch."""
@@ -169,6 +183,8 @@ class BucketLoader:
 
         With ``scratch``, the bucket must be released before that is used again.
         """
+        if scratch is not None:
+            scratch.restart()
         try:
             self._load(scratch)
         except (CorruptFileError, LimitExceededError) as error:
@@ -184,7 +200,9 @@ class BucketLoader:
             self.decoder.load_monolithic(raw, self._has_checksum(self._whole))
         for column, slot in self._slots.items():
             structure = f"{self._structure}, slot {column}"
-            self.decoder.load_page(column, *parse_slot(slot, compression, structure, limits))
+            self.decoder.load_page(
+                column, *parse_slot(slot, compression, structure, limits, scratch)
+            )
         self._loaded = (self._loaded or set()) | self._slots.keys()
         self._whole = None
         self._slots = {}
@@ -212,30 +230,34 @@ class BucketLoader:
             error.relocate(structure=f"{self._structure}, {error.structure}")
 
 
-def _scratch() -> Scratch:
-    """The calling thread's."""
-    scratch: Scratch | None = getattr(_scratches, "scratch", None)
-    if scratch is None:
-        scratch = _scratches.scratch = Scratch()
-    return scratch
+class _Memory:
+    """Memory for the stored bytes of some buckets, and for the content of one."""
+
+    __slots__ = ("content", "stored")
+
+    def __init__(self) -> None:
+        self.stored = Scratch()
+        self.content = Scratch()
+
+
+# Lent to one run of buckets at a time, the last used first.
+_free_memory: list[_Memory] = []
+
+
+@contextmanager
+def _borrowed_memory() -> Generator[_Memory]:
+    try:
+        memory = _free_memory.pop()
+    except IndexError:
+        memory = _Memory()
+    yield memory
+    # Not after an error, whose traceback may hold views of it.
+    if len(_free_memory) < num_threads():
+        _free_memory.append(memory)
 
 
 def _call(step: Callable[[], object]) -> None:
     step()
-
-
-def _plan_weight(plan: BucketPlan) -> int:
-    return plan.place.compressed_size + 1
-
-
-def _loader_weight(loader: BucketLoader) -> int:
-    return _plan_weight(loader.plan)
-
-
-def _portions(plans: Sequence[BucketPlan]) -> list[Sequence[BucketPlan]]:
-    """Buckets that are read together."""
-    weights = [_plan_weight(plan) for plan in plans]
-    return split_evenly(plans, weights, 1 + sum(weights) // _WORTH_A_READ)
 
 
 class RowGroupReader:
@@ -269,7 +291,7 @@ class RowGroupReader:
         positions = selection.positions
         plans = plan_row_group(file.catalog, file.index, self._row_group, positions)
         batch = BatchExport(file.catalog, positions, self.num_rows)
-        loaders = self.fetch(plans)
+        loaders = self.fetch(plans, may_postpone=not keep_buckets)
         if keep_buckets:
             self._kept = {loader.plan.place.bucket: loader for loader in loaders}
 
@@ -280,64 +302,56 @@ class RowGroupReader:
             output = arenas.get(thread)
             if output is None:
                 output = arenas[thread] = OutputArena(self._budget)
-            for loader in run:
-                loader.load(None if keep_buckets else _scratch())
-                loader.decode(batch, output)
-                if not keep_buckets:
-                    loader.release()
+            with _borrowed_memory() as memory:
+                for loader in self._read_postponed(run, memory.stored):
+                    loader.load(None if keep_buckets else memory.content)
+                    loader.decode(batch, output)
+                    if not keep_buckets:
+                        loader.release()
 
         # Arrow takes a while for a wide schema; other threads decode in that time.
-        self._spread(decode, loaders, _loader_weight, selection.import_schema)
+        self._spread(decode, loaders, selection.import_schema)
         return batch.import_into(pa.RecordBatch, selection.import_schema())
 
     def visit(self, positions: Positions, visit: Callable[[BucketPlan, BatchExport], None]) -> None:
         """Decode columns bucket by bucket, on several threads.
 
         ``visit`` is called with each bucket's plan and a batch of its columns, in the order of
-        ``plan.positions``, which is released afterwards. Where reads are cheap, a bucket is read
-        just before it is decoded, so that memory holds a few of them; other storage is asked for
-        all at once.
+        ``plan.positions``, which is released afterwards. Of a local file, a bucket is read just
+        before it is decoded, so that memory holds a few of them.
         """
         file = self._file
-
-        def decode(loaders: Sequence[BucketLoader]) -> None:
-            for loader in loaders:
-                plan = loader.plan
-                batch = BatchExport(file.catalog, plan.positions, self.num_rows)
-                loader.load(_scratch())
-                loader.decode(
-                    batch, OutputArena(self._budget), np.arange(len(plan.positions), dtype=np.int64)
-                )
-                loader.release()
-                visit(plan, batch)
-
-        def read(plans: Sequence[BucketPlan]) -> None:
-            for few in _portions(plans):
-                decode(self.fetch(few))
-
         plans = plan_row_group(file.catalog, file.index, self._row_group, positions)
-        if file.source.cheap_reads:
-            self._spread(read, plans, _plan_weight)
-        else:
-            self._spread(decode, self.fetch(plans), _loader_weight)
+        loaders = self.fetch(plans, may_postpone=True)
+
+        def decode(run: Sequence[BucketLoader]) -> None:
+            with _borrowed_memory() as memory:
+                for loader in self._read_postponed(run, memory.stored):
+                    plan = loader.plan
+                    batch = BatchExport(file.catalog, plan.positions, self.num_rows)
+                    loader.load(memory.content)
+                    places = np.arange(len(plan.positions), dtype=np.int64)
+                    loader.decode(batch, OutputArena(self._budget), places)
+                    loader.release()
+                    visit(plan, batch)
+
+        self._spread(decode, loaders)
 
     def _spread(
         self,
-        work: Callable[[Sequence[_Item]], None],
-        items: Sequence[_Item],
-        weight: Callable[[_Item], int],
+        decode: Callable[[Sequence[BucketLoader]], None],
+        loaders: Sequence[BucketLoader],
         meanwhile: Callable[[], object] | None = None,
     ) -> None:
-        """Have runs of buckets worked on by several threads, if that pays."""
-        weights = [weight(item) for item in items]
-        parts_wanted = min(8 * num_threads(), 1 + sum(weights) // _WORTH_A_THREAD)
-        runs = split_evenly(items, weights, parts_wanted)
+        """Have runs of buckets decoded on several threads, if that pays."""
+        weights = [loader.plan.place.compressed_size + 1 for loader in loaders]
+        parts_wanted = min(_MAX_RUNS, 1 + sum(weights) // _WORTH_A_THREAD)
+        runs = split_evenly(loaders, weights, parts_wanted)
         use_threads = self._use_threads and len(runs) > 1
-        steps: list[Callable[[], object]] = [partial(work, run) for run in runs]
+        steps: list[Callable[[], object]] = [partial(decode, run) for run in runs]
         if meanwhile is not None:
             steps.insert(0, meanwhile)
-        for _ in ordered_map(_call, steps, use_threads):
-            pass
+        share_out(_call, steps, use_threads)
 
     def read_matching(
         self,
@@ -379,10 +393,43 @@ class RowGroupReader:
         batch = self.read(tested, keep_buckets=True)
         return row_filter.mask(batch if adapt is None else adapt(batch))
 
-    def fetch(self, plans: Sequence[BucketPlan]) -> list[BucketLoader]:
-        """Read the bytes of some buckets, in at most two rounds."""
+    def _read_postponed(
+        self, run: Sequence[BucketLoader], memory: Scratch
+    ) -> Iterator[BucketLoader]:
+        """All buckets of a run, with their bytes: those that were not fetched are read now.
+
+        A bucket must be released before the next one is requested.
+        """
+        waiting: list[BucketLoader] = []
+        ranges: list[ByteRange] = []
+        for loader in run:
+            if loader.postponed is None:
+                yield loader
+            else:
+                waiting.append(loader)
+                ranges.append(loader.postponed)
+        source = self._file.source
+        for extent in merge_ranges(ranges, source.merge_gap, _READ_BYTES):
+            memory.restart()
+            data = memory.take(extent.length)
+            source.read_into(extent.offset, data)
+            for member in extent.members:
+                start = ranges[member][0] - extent.offset
+                waiting[member].take_first([data[start : start + ranges[member][1]]])
+                yield waiting[member]
+
+    def fetch(self, plans: Sequence[BucketPlan], may_postpone: bool = False) -> list[BucketLoader]:
+        """Read the bytes of some buckets, in at most two rounds.
+
+        With ``may_postpone``, buckets that cost no more to read one by one are left for later.
+        """
         loaders = [self._loader(plan) for plan in plans]
         first = [loader.first_ranges() for loader in loaders]
+        if may_postpone and self._file.source.reads_when_decoded:
+            first = [
+                [] if loader.postpone(ranges) else ranges
+                for loader, ranges in zip(loaders, first, strict=True)
+            ]
         data = iter(self._file.fetch([item for ranges in first for item in ranges]))
         second = [
             loader.take_first([next(data) for _ in ranges])

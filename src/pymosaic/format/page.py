@@ -31,7 +31,7 @@ handled by :mod:`pymosaic.kernels.bucket_encoder` and :mod:`pymosaic.kernels.buc
 from __future__ import annotations
 
 from pymosaic.errors import InvalidDataError
-from pymosaic.format.compression import Compression, Compressor
+from pymosaic.format.compression import Compression, Compressor, Scratch
 from pymosaic.format.varint import decode_varint, encode_varint
 from pymosaic.limits import Limits
 
@@ -55,9 +55,13 @@ def open_slot(slot: memoryview, structure: str) -> tuple[int, memoryview]:
 
 
 def parse_slot(
-    slot: memoryview, compression: Compression, structure: str, limits: Limits
+    slot: memoryview,
+    compression: Compression,
+    structure: str,
+    limits: Limits,
+    scratch: Scratch | None = None,
 ) -> tuple[bytes | memoryview, bool]:
     """The page of a slot, and whether it has a checksum."""
     declared_size, block = open_slot(slot, structure)
-    page = compression.decompress(block, declared_size, structure, limits)
+    page = compression.decompress(block, declared_size, structure, limits, scratch)
     return page, compression.has_checksum(block)

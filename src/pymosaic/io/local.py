@@ -41,7 +41,7 @@ _ATTEMPTS = 20
 class LocalSource(Source):
     """A local file, read with ``pread``: no shared position, no lock, safe after a fork."""
 
-    cheap_reads: bool = True
+    reads_when_decoded = True
 
     def __init__(self, name: str, path: str) -> None:
         _check_regular(
@@ -58,6 +58,17 @@ class LocalSource(Source):
         if descriptor is None:
             raise ClosedError(f"{self.name} is closed")
         return os.pread(descriptor.number, length, offset)
+
+    def read_into(self, offset: int, buffer: memoryview) -> None:
+        """Fill ``buffer`` with the bytes from ``offset`` on."""
+        self.check_open()
+        self._check_range(offset, len(buffer))
+        descriptor = self._descriptor
+        if descriptor is None:  # another thread closed it in the meantime
+            raise ClosedError(f"{self.name} is closed")
+        have = os.preadv(descriptor.number, [buffer], offset)
+        if have < len(buffer):
+            buffer[have:] = self._read_fully(offset + have, len(buffer) - have)
 
     def _release(self) -> None:
         self._descriptor = None

@@ -50,14 +50,15 @@ class Source(abc.ABC):
         Ranges at most this many bytes apart share a read; may be changed at any time.
     parallel_reads : int
         Number of reads in parallel; may be changed at any time.
-    cheap_reads : bool
-        Whether many small reads take hardly longer than one large.
+    reads_when_decoded : bool
+        Whether a read costs little more than its bytes. Buckets are then read by the threads that
+        decode them, into memory that is kept, instead of all at once before.
     """
 
     tail_bytes: int = LOCAL_TAIL_BYTES
     merge_gap: int = LOCAL_MERGE_GAP
     parallel_reads: int = 1
-    cheap_reads: bool = False
+    reads_when_decoded: bool = False
     version: object = None
 
     def __init__(self, name: str | None, size: int) -> None:
@@ -83,6 +84,10 @@ class Source(abc.ABC):
         self.check_open()
         self._check_range(offset, length)
         return self._read_fully(offset, length) if length else b""
+
+    def read_into(self, offset: int, buffer: memoryview) -> None:
+        """Fill ``buffer`` with the bytes from ``offset`` on."""
+        buffer[:] = self.read(offset, len(buffer))
 
     def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         """The bytes of each ``(offset, length)``, in the given order; nearby ranges share a read.

@@ -7,7 +7,8 @@ and one struct array per batch, which pyarrow imports as one object whatever its
 Memory: arrays point into arenas, one for each thread that decodes. An arena counts the arrays in it
 and its ``OutputArena``, and the last that is released frees it, on whichever thread. Nothing is
 written to an arena after the export. A schema owns its strings and children, and its release
-callback frees them, also of one that is half made.
+callback frees them, also of one that is half made; plain columns share a block for their names,
+which the last of them frees.
 
 Safety: memory is charged to the budget before it is taken, sizes are rounded up to 64 bytes, and
 new chunks are at least as large as what is asked for. Bytes beyond what was asked for are zero, and
@@ -429,10 +430,67 @@ cdef int fill_column_schema(ArrowSchema* schema, Catalog catalog, int64_t positi
                        catalog.nodes[catalog.column_nodes[position]].nullable)
 
 
+cdef struct NamesBlock:
+    # The names of plain columns follow. It is freed with the last column, which a consumer may
+    # have moved out of the schema.
+    int64_t references
+
+
+cdef void drop_names(NamesBlock* block) noexcept nogil:
+    if atomic_add_i64(&block.references, -1) == 0:
+        free(block)
+
+
+cdef void release_plain_schema(ArrowSchema* schema) noexcept nogil:
+    drop_names(<NamesBlock*>schema.private_data)
+    schema.release = NULL
+
+
+cdef int fill_schemas(
+    ArrowSchema** schemas, Catalog catalog, const int64_t* positions, int64_t count
+) except -1:
+    """Describe columns; those without parameters and children share one block for their names."""
+    cdef int64_t i, start, length, size = sizeof(NamesBlock)
+    cdef NamesBlock* block
+    cdef Node* node
+    cdef const char* format
+    cdef char* text
+    for i in range(count):
+        if not 0 <= positions[i] < catalog.num_columns:
+            raise IndexError("column out of range")
+        size += (catalog.name_offsets[positions[i] + 1] - catalog.name_offsets[positions[i]]) + 1
+    block = <NamesBlock*>malloc(<size_t>size)
+    if block == NULL:
+        raise MemoryError
+    block.references = 1
+    text = <char*>(block + 1)
+    try:
+        # Positions were compared above, and the block has room for all names and what ends them.
+        for i in range(count):
+            node = &catalog.nodes[catalog.column_nodes[positions[i]]]
+            format = plain_format(node)
+            if format == NULL or node.type_id >= ARRAY:
+                fill_column_schema(schemas[i], catalog, positions[i])
+                continue
+            start = catalog.name_offsets[positions[i]]
+            length = catalog.name_offsets[positions[i] + 1] - start
+            copy_bytes(text, catalog.names_blob.data + start, <size_t>length)
+            text[length] = 0
+            schemas[i].format = format
+            schemas[i].name = text
+            schemas[i].flags = ARROW_FLAG_NULLABLE if node.nullable else 0
+            schemas[i].private_data = block
+            schemas[i].release = release_plain_schema
+            block.references += 1
+            text += length + 1
+    finally:
+        drop_names(block)
+    return 0
+
+
 def export_schema(Catalog catalog not None, const int64_t[::1] positions not None):
     """An ``arrow_schema`` capsule: a struct of the columns at these positions."""
     cdef ArrowSchema* schema = <ArrowSchema*>calloc(1, sizeof(ArrowSchema))
-    cdef int64_t i
     if schema == NULL:
         raise MemoryError
     schema.format = b"+s"
@@ -440,8 +498,6 @@ def export_schema(Catalog catalog not None, const int64_t[::1] positions not Non
     schema.release = release_schema
     capsule = PyCapsule_New(schema, b"arrow_schema", delete_schema_capsule)
     allocate_children(schema, positions.shape[0])
-    for i in range(positions.shape[0]):
-        if not 0 <= positions[i] < catalog.num_columns:
-            raise IndexError("column out of range")
-        fill_column_schema(schema.children[i], catalog, positions[i])
+    if positions.shape[0]:
+        fill_schemas(schema.children, catalog, &positions[0], positions.shape[0])
     return capsule

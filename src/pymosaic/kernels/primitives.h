@@ -44,7 +44,7 @@ static inline int compare_memory(const void *a, const void *b, size_t n) { retur
    With new_memory_fill, for tests, new memory looks as if it had been: it holds that byte. */
 #define HUGE_PAGE ((size_t)2 << 20)
 #define STANDARD_PIECE ((size_t)4 << 20)
-#define KEPT_PIECES 16
+#define KEPT_PIECES 32
 static void *kept_pieces[KEPT_PIECES];
 static int new_memory_fill = -1;
 

@@ -19,7 +19,7 @@ from libc.string cimport memchr
 
 from pymosaic.kernels.catalog cimport (
     ARRAY, BINARY, CHAR, DECIMAL, MAP, TIME, TIMESTAMP, TIMESTAMP_LTZ, VARBINARY, VARCHAR,
-    Catalog, Node, kind_of,
+    Catalog, Node, compare_bytes, kind_of,
 )
 from pymosaic.kernels.names cimport EncodedNames, encode_names
 from pymosaic.kernels.primitives cimport (
@@ -35,6 +35,7 @@ cdef enum:
     TOKENS = 128
     # Expansions of BPE tokens up to this length are kept; longer ones are built each time.
     KEPT_EXPANSION = 1024
+    NOT_PLAIN = 0xFF
 
 
 cdef struct Expander:
@@ -45,6 +46,7 @@ cdef struct Expander:
     ByteVector kept         # expansions of short tokens
     ByteVector ends         # int64 each: where symbols of the name before end, expanded
     int64_t previous_start  # of the name before, in the catalog's names
+    int64_t prefix          # bytes that the last name has of the one before it
 
 
 cdef int64_t symbol_length(Expander* expander, uint8_t symbol) noexcept nogil:
@@ -108,7 +110,7 @@ cdef int append_expanded(
     its own symbols. Where each symbol ends is kept for the name after it."""
     cdef ByteVector* blob = &catalog.names_blob
     cdef int64_t* ends
-    cdef int64_t i, start = blob.size, prefix, length
+    cdef int64_t i, start = blob.size, prefix, length, place
     reserve(&expander.ends, (shared + size) * <int64_t>sizeof(int64_t) - expander.ends.size)
     ends = <int64_t*>expander.ends.data
     prefix = ends[shared - 1] if shared else 0
@@ -123,16 +125,22 @@ cdef int append_expanded(
         if length > max_name:
             return limit_exceeded(STRUCTURE, offset, b"a name is longer than Limits.max_name_bytes")
     check_names_size(start + length, offset, max_names)
-    catalog.reserve_names(length)
+    if blob.capacity - start < length:
+        catalog.reserve_names(length)
     copy_bytes(blob.data + start, blob.data + expander.previous_start, <size_t>prefix)
     # Each symbol is written where the one before ends, and the last ends at ``length``, for which
     # there is room. The name before may move with the blob: it is found by its offset, not by a
     # pointer.
+    place = prefix
     for i in range(size):
-        expand_symbol(expander, suffix[i], blob.data + start
-                      + (ends[shared + i - 1] if shared + i else 0))
+        if suffix[i] < 0x80:
+            blob.data[start + place] = suffix[i]
+        else:
+            expand_symbol(expander, suffix[i], blob.data + start + place)
+        place = ends[shared + i]
     blob.size = start + length
     expander.previous_start = start
+    expander.prefix = prefix
     return 0
 
 
@@ -231,8 +239,10 @@ cdef int read_columns(
     int64_t max_columns, int64_t max_depth, int64_t max_name, int64_t max_names,
 ) except -1 nogil:
     cdef ByteVector* blob = &catalog.names_blob
-    cdef int64_t column, start, length, previous_start = 0, previous_length = 0
+    cdef int64_t column, start, length, previous_start = 0, previous_length = 0, prefix
     cdef uint32_t shared, suffix
+    cdef uint8_t kinds[MAP + 1]
+    fill_kinds(kinds)
     for column in range(catalog.num_columns):
         start = cursor.position
         read_varint(cursor, &shared)
@@ -246,9 +256,12 @@ cdef int read_columns(
         if expander != NULL:
             append_expanded(catalog, expander, cursor.data + cursor.position, suffix, shared,
                             start, max_name, max_names)
+            prefix = expander.prefix
         else:
             check_names_size(blob.size + length, start, max_names)
-            catalog.reserve_names(length)
+            prefix = shared
+            if blob.capacity - blob.size < length:
+                catalog.reserve_names(length)
             copy_bytes(blob.data + blob.size, blob.data + previous_start, shared)
             copy_bytes(blob.data + blob.size + shared, cursor.data + cursor.position, suffix)
             previous_start = blob.size
@@ -258,19 +271,75 @@ cdef int read_columns(
         if length == 0:
             return corrupt(STRUCTURE, start, b"a column name is empty")
         catalog.name_offsets[column + 1] = blob.size
-        read_type(catalog, cursor, 0, max_depth, max_columns)
+        if column and catalog.is_sorted:
+            catalog.is_sorted = follows(catalog, column, prefix)
+        if not (max_depth >= 0 and read_plain_type(catalog, cursor, kinds, max_columns)):
+            read_type(catalog, cursor, 0, max_depth, max_columns)
         catalog.column_nodes[column + 1] = catalog.num_nodes
-    return check_names(catalog)
+    return check_names(catalog, expander != NULL)
 
 
-cdef int check_names(Catalog catalog) except -1 nogil:
+cdef bint follows(Catalog catalog, int64_t column, int64_t prefix) noexcept nogil:
+    """Whether a name is behind the one before it, of which it has the first ``prefix`` bytes."""
+    cdef const uint8_t* names = catalog.names_blob.data
+    # There are columns + 1 offsets, and ``prefix`` is at most the length of either name.
+    cdef int64_t before = catalog.name_offsets[column - 1] + prefix
+    cdef int64_t start = catalog.name_offsets[column]
+    cdef int64_t before_length = start - before
+    cdef int64_t length = catalog.name_offsets[column + 1] - start - prefix
+    start += prefix
+    if before_length > 0 and length > 0 and names[before] != names[start]:
+        return names[before] < names[start]
+    return compare_bytes(names + before, before_length, names + start, length) < 0
+
+
+cdef void fill_kinds(uint8_t* kinds) noexcept nogil:
+    """The kinds of types that a type id tells alone; NOT_PLAIN for the others."""
+    cdef uint8_t type_id
+    for type_id in range(MAP + 1):
+        if (type_id == CHAR or type_id == VARCHAR or type_id == BINARY or type_id == VARBINARY
+                or type_id == TIME or type_id == TIMESTAMP or type_id == TIMESTAMP_LTZ
+                or type_id == DECIMAL or type_id >= ARRAY):
+            kinds[type_id] = NOT_PLAIN
+        else:
+            kinds[type_id] = <uint8_t>kind_of(type_id, 0)
+
+
+cdef bint read_plain_type(
+    Catalog catalog, Cursor* cursor, const uint8_t* kinds, int64_t max_nodes
+) noexcept nogil:
+    """What :func:`read_type` does, for a type of two bytes; nothing is read if it is another."""
+    cdef int64_t index = catalog.num_nodes
+    cdef Node* node
+    cdef uint8_t type_id
+    if (cursor.size - cursor.position < 2 or index >= max_nodes
+            or index >= catalog.nodes_capacity):
+        return False
+    type_id = cursor.data[cursor.position]
+    if type_id > MAP or kinds[type_id] == NOT_PLAIN:
+        return False
+    node = &catalog.nodes[index]
+    node.type_id = type_id
+    node.nullable = cursor.data[cursor.position + 1] != 0
+    node.kind = kinds[type_id]
+    node.parameter = 0
+    node.scale = 0
+    node.name_offset = node.name_length = node.extra_offset = node.extra_length = 0
+    node.end = <uint32_t>(index + 1)
+    catalog.num_nodes = index + 1
+    cursor.position += 2
+    return True
+
+
+cdef int check_names(Catalog catalog, bint expanded) except -1 nogil:
     """All names at once where they are ASCII, else one by one."""
     cdef ByteVector* blob = &catalog.names_blob
     cdef int64_t column, start
     if blob.size == 0:
         return 0
     catalog.has_nul_names = memchr(blob.data, 0, <size_t>blob.size) != NULL
-    if is_ascii(blob.data, <size_t>blob.size):
+    # Symbols are bytes below 0x80 or tokens, and the rules of tokens end in bytes below 0x80.
+    if expanded or is_ascii(blob.data, <size_t>blob.size):
         return 0
     for column in range(catalog.num_columns):
         start = catalog.name_offsets[column]
@@ -295,7 +364,12 @@ cdef int read_order(Catalog catalog, Cursor* cursor) except -1 nogil:
         # ``position`` stays in 0..count - 1, and ``seen`` makes sure that each occurs once: what
         # comes out is a permutation, which other kernels rely on.
         for column in range(count):
-            read_zigzag(cursor, &delta)
+            if cursor.position < cursor.size and cursor.data[cursor.position] < 0x80:
+                delta = cursor.data[cursor.position]
+                delta = (delta >> 1) ^ -(delta & 1)
+                cursor.position += 1
+            else:
+                read_zigzag(cursor, &delta)
             if delta < -count or delta > count or not 0 <= position + delta < count:
                 return corrupt(STRUCTURE, start, b"the original order is not a permutation")
             position += delta
@@ -327,7 +401,7 @@ def parse(const uint8_t[::1] content not None, limits):
     cursor.structure = STRUCTURE
     expander.kept = ByteVector(NULL, 0, 0)
     expander.ends = ByteVector(NULL, 0, 0)
-    expander.previous_start = 0
+    expander.previous_start = expander.prefix = 0
     # Node indices are 32 bits wide.
     max_columns = min(max_columns, (<int64_t>1 << 31) - 1)
     try:
@@ -354,7 +428,8 @@ def parse(const uint8_t[::1] content not None, limits):
     finally:
         free_vector(&expander.kept)
         free_vector(&expander.ends)
-    catalog.index_names()
+    if not catalog.is_sorted:
+        catalog.index_names()
     return catalog
 
 

@@ -14,7 +14,7 @@ _MAX_KEPT_BYTES = 8 << 20
 
 
 class Scratch:
-    """Memory of one thread for the content of one block at a time.
+    """Memory for blocks that are needed for a short while, kept for the next ones.
 
     Memory that is new for each block costs page faults, and the cache what it holds.
 
@@ -24,18 +24,31 @@ class Scratch:
     >>> scratch = Scratch()
     >>> len(scratch.take(3)), len(scratch.take(5))
     (3, 5)
+    >>> scratch.restart()
     """
 
     def __init__(self) -> None:
         self._kept = memoryview(b"")
+        self._used = 0
+        self._wanted = 0
+
+    def restart(self) -> None:
+        """Let what was taken so far be overwritten."""
+        if len(self._kept) < self._wanted <= _MAX_KEPT_BYTES:
+            self._kept = memoryview(bytearray(self._wanted))
+        self._used = self._wanted = 0
 
     def take(self, size: int) -> memoryview:
-        """Memory for a content; what an earlier call returned is overwritten."""
-        if size > _MAX_KEPT_BYTES:
-            return memoryview(bytearray(size))
-        if size > len(self._kept):
-            self._kept = memoryview(bytearray(size))
-        return self._kept[:size]
+        """Memory beside what was taken since the last restart."""
+        start = self._used
+        stop = start + size
+        self._wanted += size
+        if stop > len(self._kept):
+            if start > 0 or stop > _MAX_KEPT_BYTES:
+                return memoryview(bytearray(size))
+            self._kept = memoryview(bytearray(stop))
+        self._used = stop
+        return self._kept[start:stop]
 
 
 class Compressor(ABC):
@@ -86,7 +99,7 @@ class Compression(ABC):
         """The content of a block, which has exactly ``declared_size`` bytes.
 
         The size is checked before memory is allocated. ``structure`` is for messages. With
-        ``scratch``, the content may be there, and is then gone with the next use of it.
+        ``scratch``, the content may be there, and is then gone when that is restarted.
         """
 
     @abstractmethod
