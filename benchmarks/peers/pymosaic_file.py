@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from benchmarks.peers.base import OpenFile, Peer, Source
-from pymosaic import MosaicFile, write_table
+from pymosaic import MosaicFile
 from pymosaic.file.catalogs import catalogs
 from pymosaic.file.projection import resolve_columns
 from pymosaic.file.reader import opened
@@ -45,6 +45,9 @@ class _Pymosaic(Peer):
     looks_up_names = True
 
     def write(self, table: pa.Table, path: Path, level: int) -> None:
+        # Not at the top: a cold start to the first value needs no writer.
+        from pymosaic import write_table
+
         write_table(table, path, compression_level=level)
 
     def open(self, source: Source) -> OpenFile:

@@ -7,7 +7,6 @@ suggestion among 100,000 columns takes milliseconds once their names are indexed
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -106,6 +105,8 @@ class NameIndex:
 def _rank(wanted: str, name: str) -> tuple[float, bool, str]:
     """Return a sort key by similarity; at equal distance, swapped letters come first."""
     text = name.lower()[:_COMPARED_CHARACTERS]
+    import difflib  # only for what is misspelt
+
     distance = 1 - difflib.SequenceMatcher(None, text, wanted, autojunk=False).ratio()
     return distance, sorted(text) != sorted(wanted), name
 

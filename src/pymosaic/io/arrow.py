@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -110,7 +110,7 @@ class _ArrowDirectory(Directory):
             super().write(path, data)
             return
         directory, _, name = path.rpartition("/")
-        temporary = f"{directory}/.{name}.tmp-{secrets.token_hex(8)}"
+        temporary = f"{directory}/.{name}.tmp-{os.urandom(8).hex()}"
         super().write(temporary, data)
         self._move(temporary, path)
 

@@ -13,8 +13,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import secrets
-import shutil
 import stat
 import weakref
 from collections.abc import Callable, Iterable
@@ -166,7 +164,7 @@ def _find_target(name: str, path: str) -> tuple[str, os.stat_result | None]:
 
 def _temporary_path(target: str) -> str:
     directory, name = os.path.split(target)
-    suffix = f".tmp-{os.getpid()}-{secrets.token_hex(8)}"
+    suffix = f".tmp-{os.getpid()}-{os.urandom(8).hex()}"
     while len(os.fsencode(name)) > _MAX_NAME_BYTES - 1 - len(suffix):
         name = name[:-1]
     return os.path.join(directory, f".{name}{suffix}")
@@ -302,6 +300,8 @@ class _LocalDirectory(Directory):
 
     def remove_tree(self, directory: str) -> None:
         self._check_inside(directory.rpartition("/")[0])
+        import shutil  # which loads all of Python's archive formats
+
         shutil.rmtree(self.full_path(directory), ignore_errors=True)
 
     def remove_empty(self, directory: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import mmap
-import tempfile
 from contextlib import suppress
 from typing import Any
 
@@ -26,6 +25,8 @@ class SpooledSink(Sink):
         super().__init__(name)
         self._path = path
         self._filesystem = filesystem
+        import tempfile  # which readers do not need
+
         self._spool = tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES)  # noqa: SIM115
 
     @abc.abstractmethod
