@@ -39,6 +39,10 @@ def merge_ranges(ranges: Sequence[tuple[int, int]], gap: int, max_bytes: int) ->
     >>> merge_ranges([(100, 10), (0, 10), (12, 8)], gap=4, max_bytes=1 << 20)
     [Extent(offset=0, length=20, members=(1, 2)), Extent(offset=100, length=10, members=(0,))]
     """
+    if len(ranges) == 1:
+        # The usual case of who reads bucket by bucket.
+        [(offset, length)] = ranges
+        return [Extent(offset, length, (0,))] if length > 0 else []
     extents: list[Extent] = []
     members: list[int] = []
     start = end = 0
