@@ -241,7 +241,7 @@ def share_out(
         waiting.clear()
         _cancel_all(helpers)
     if failed:
-        error = min(failed)[1]
+        error = min(failed, key=lambda failure: failure[0])[1]
         try:
             raise error
         finally:

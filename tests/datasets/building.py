@@ -38,13 +38,19 @@ class Reads:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ranges: list[tuple[str, int, int]] = []
-        original = LocalSource._read_once
+        original_once = LocalSource._read_once
+        original_into = LocalSource.read_into
 
         def read_once(opened: Any, offset: int, length: int) -> bytes:
             self.ranges.append((Path(opened.name).name, offset, length))
-            return original(opened, offset, length)
+            return original_once(opened, offset, length)
+
+        def read_into(opened: Any, offset: int, buffer: memoryview) -> None:
+            self.ranges.append((Path(opened.name).name, offset, len(buffer)))
+            original_into(opened, offset, buffer)
 
         monkeypatch.setattr(LocalSource, "_read_once", read_once)
+        monkeypatch.setattr(LocalSource, "read_into", read_into)
 
     def clear(self) -> None:
         self.ranges.clear()

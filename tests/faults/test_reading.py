@@ -66,7 +66,7 @@ def test_a_fault_at_any_call_comes_through_and_leaves_nothing_open(
     error: BaseException,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    names = ("stat", "open", "fstat", "pread")
+    names = ("stat", "open", "fstat", "pread", "preadv")
     expected = read(DATA)
     counting = FaultyModule(os, names)
     monkeypatch.setattr(local, "os", counting)
@@ -89,7 +89,7 @@ def test_a_fault_at_any_call_comes_through_and_leaves_nothing_open(
 def test_a_file_goes_on_after_a_fault(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pymosaic.MosaicFile(path) as file:
         for failing in range(5):
-            faulty = FaultyModule(os, ("pread",), failing, disk_error())
+            faulty = FaultyModule(os, ("pread", "preadv"), failing, disk_error())
             monkeypatch.setattr(local, "os", faulty)
             with pytest.raises(OSError, match="Input/output error"):
                 file.read(COLUMNS)
@@ -107,6 +107,9 @@ def test_short_reads_are_continued(
 
         def pread(self, descriptor: int, length: int, offset: int) -> bytes:
             return os.pread(descriptor, min(length, at_most), offset)
+
+        def preadv(self, descriptor: int, buffers: list[memoryview], offset: int) -> int:
+            return os.preadv(descriptor, [buffers[0][:at_most]], offset)
 
     monkeypatch.setattr(local, "os", Short())
     assert read_all(path).equals(TABLE)

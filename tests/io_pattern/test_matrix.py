@@ -25,7 +25,7 @@ def large() -> bytes:
 @pytest.mark.parametrize("use_threads", [False, True])
 def test_large_buckets_are_read_one_by_one(large: bytes, use_threads: bool) -> None:
     file, source = opened(large)
-    source.cheap_reads = True
+    source.reads_when_decoded = True
     matrix, _ = file.to_numpy(dtype="float64", use_threads=use_threads)
     assert sorted(source.reads) == bucket_ranges(large)
     assert np.array_equal(matrix[:, 63], file.read(columns=["c63"])["c63"].to_numpy())
@@ -33,7 +33,7 @@ def test_large_buckets_are_read_one_by_one(large: bytes, use_threads: bool) -> N
 
 def test_small_buckets_are_read_together() -> None:
     file, source = opened(SMALL)
-    source.cheap_reads = True
+    source.reads_when_decoded = True
     file.to_numpy()
     assert source.reads == [joined(*bucket_ranges(SMALL))]
 
@@ -51,7 +51,7 @@ def test_buckets_without_wanted_columns_are_not_read(
     large: bytes, columns: list[str], wanted: list[int]
 ) -> None:
     file, source = opened(large)
-    source.cheap_reads = True
+    source.reads_when_decoded = True
     file.to_numpy(columns=columns, dtype="float64")
     size = bucket_ranges(large)[0][1]
     # Buckets are paged: the directory of each, and a slot of 8,192 numbers for each column.
@@ -62,7 +62,7 @@ def test_buckets_without_wanted_columns_are_not_read(
 def test_memory_holds_a_few_buckets_beside_the_matrix(large: bytes) -> None:
     out = np.empty((8_192, 64))
     file, source = opened(large)
-    source.cheap_reads = True
+    source.reads_when_decoded = True
     tracemalloc.start()
     file.to_numpy(dtype="float64", use_threads=False, out=out)
     peak = tracemalloc.get_traced_memory()[1]
