@@ -181,3 +181,57 @@ def test_a_place_with_files_is_never_mixed_with_the_rows_of_a_query(spark, tmp_p
         assert spark.table("placed").count() == pymosaic.dataset(place).count_rows() == 7
     finally:
         spark.sql("DROP TABLE IF EXISTS placed")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE OR REPLACE TABLE {table} (x INT) USING mosaic OPTIONS (nonsense 'x')",
+        "REPLACE TABLE {table} USING mosaic LOCATION '/nowhere/at/all'",
+        "REPLACE TABLE {table} (x INT) USING mosaic PARTITIONED BY (x)",
+    ],
+)
+def test_a_definition_that_fails_leaves_the_table_as_it_was(spark, table, statement):
+    before = tables(spark)
+    with pytest.raises(AnalysisException):
+        spark.sql(statement.format(table=table))
+    assert tables(spark) == before
+    assert spark.table(table).count() == 10
+
+
+@pytest.mark.parametrize("verb", ["REPLACE", "CREATE OR REPLACE"])
+def test_a_table_is_replaced_by_a_definition(spark, table, tmp_path, verb):
+    before = tables(spark)
+    spark.sql(f"{verb} TABLE {table} (x INT, k INT) USING mosaic PARTITIONED BY (k) COMMENT 'new'")
+    assert spark.table(table).collect() == []
+    spark.sql(f"INSERT INTO {table} VALUES (1, 2)")
+    assert spark.table(table).collect() == [(1, 2)]
+    spark.range(3).write.format("mosaic").save(str(tmp_path / "files"))
+    spark.sql(f"{verb} TABLE {table} USING mosaic LOCATION '{tmp_path / 'files'}'")
+    assert spark.table(table).count() == 3
+    assert tables(spark) == before
+
+
+def test_rows_without_columns_replace_nothing(spark, table):
+    with pytest.raises(AnalysisException, match=r"^rows without columns cannot be stored"):
+        spark.table(table).select().write.format("mosaic").mode("overwrite").saveAsTable(table)
+    assert spark.table(table).count() == 10
+
+
+def test_a_name_that_another_source_lost_is_free(spark, tmp_path):
+    """Spark remembers the files of a table whose overwrite failed."""
+    frame = spark.range(6)
+    spark.sql(f"CREATE DATABASE lost LOCATION '{tmp_path / 'first'}'")
+    frame.write.format("parquet").saveAsTable("lost.numbers")
+    with pytest.raises(Exception, match="enough"):
+        frame.selectExpr("raise_error('enough') AS id").write.format("parquet").mode(
+            "overwrite"
+        ).saveAsTable("lost.numbers")
+    spark.sql("DROP DATABASE lost CASCADE")
+    spark.sql(f"CREATE DATABASE lost LOCATION '{tmp_path / 'second'}'")
+    try:
+        frame.write.format("mosaic").saveAsTable("lost.numbers")
+        assert spark.table("lost.numbers").count() == 6
+        assert pymosaic.dataset(tmp_path / "second" / "numbers").count_rows() == 6
+    finally:
+        spark.sql("DROP DATABASE lost CASCADE")

@@ -472,6 +472,12 @@ def _codec(text: str) -> str:
 
 
 def _unknown(key: str) -> InvalidOptionError:
+    if key.lower() == "replacewhere":
+        return InvalidOptionError(
+            "the mosaic source has no option 'replaceWhere': use df.writeTo(table)"
+            ".overwrite(condition), or set partitionOverwriteMode to dynamic, which replaces the "
+            "partitions that rows are for"
+        )
     hint = did_you_mean(key, _READ | _WRITE, 1)
     return InvalidOptionError(
         f"the mosaic source has no option {key!r}{hint}; it has {', '.join(KNOWN_OPTIONS)}"

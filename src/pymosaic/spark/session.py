@@ -37,6 +37,7 @@ _SOURCES = (
     "MosaicFrames",
     "MosaicMetrics",
     "MosaicProvider",
+    "MosaicReplacements",
     "MosaicScans",
     "MosaicSink",
     "MosaicSource",

@@ -141,4 +141,33 @@ ROWS = [
         P,
         only="v1 table",
     ),
+    Spelling(
+        "catalog.getTable",
+        'table = spark.catalog.getTable("t")\n'
+        "table.name, table.namespace, table.description, table.tableType, table.isTemporary",
+        given="CREATE TABLE t (id INT COMMENT 'number') USING mosaic COMMENT 'words'",
+    ),
+    Spelling(
+        "catalog.getTable of a path",
+        'spark.catalog.getTable("t").description, spark.catalog.getTable("t").tableType',
+        given="CREATE TABLE t USING mosaic OPTIONS (path '{data}') COMMENT 'words'",
+    ),
+    Spelling(
+        "writeTo create, partitionedBy columns",
+        'df.writeTo("t").using("mosaic").options(compression="zstd").partitionedBy(f.col("k"), f.col("day")).create()',
+        READ,
+    ),
+    Spelling(
+        "writeTo append where no table is",
+        'df.writeTo("t").append()',
+        'spark.catalog.tableExists("t")',
+        error="TABLE_OR_VIEW_NOT_FOUND",
+    ),
+    Spelling(
+        "mergeInto",
+        'df.alias("s").mergeInto("t", f.expr("t.id = s.id")).whenMatched().delete().merge()',
+        READ,
+        T,
+        error="does not support MERGE INTO TABLE",
+    ),
 ]

@@ -223,4 +223,14 @@ ROWS = [
         "[*found, frame.count()]",
         given='df.write.format("mosaic").save(path)',
     ),
+    Spelling("sampleBy", f'{DATA}.sampleBy("k", {{0: 1.0, 1: 0.0}}, 3).count()'),
+    Spelling("TABLESAMPLE", "SELECT count(*) FROM mosaic.`{data}` TABLESAMPLE (100 PERCENT)"),
+    Spelling("TABLESAMPLE of rows", "SELECT count(*) FROM mosaic.`{data}` TABLESAMPLE (2 ROWS)"),
+    Spelling("distinct rows of a union", f"{DATA}.union({DATA}).distinct().count()"),
+    Spelling("anti join", f'{DATA}.join({PARTS}.where("k = 1"), "id", "anti").select("id")'),
+    Spelling(
+        "two views of one name",
+        f'{DATA}.createTempView("v")\n{PARTS}.createOrReplaceTempView("v")\n'
+        'spark.table("v").count(), spark.catalog.dropTempView("v")',
+    ),
 ]

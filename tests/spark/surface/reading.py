@@ -3,6 +3,8 @@
 from tests.spark.surface.spellings import Spelling
 
 KIND = "Read a path"
+DATA = 'spark.read.format("mosaic").load(data)'
+PARTS = 'spark.read.format("mosaic").load(parts)'
 # Four files in two partitions, the later ones with another column.
 EVOLVED = (
     'df.select("id", "k").coalesce(1).write.format("mosaic").mode("append").save(path + "/a")\n'
@@ -296,6 +298,70 @@ ROWS = [
         "_metadata.row_index in a filter",
         'spark.read.format("mosaic").load(data).where("_metadata.row_index = 1").select("id")',
     ),
+    Spelling(
+        "_metadata.row_index and a column in a filter",
+        f'{DATA}.where("_metadata.row_index < 2 AND id > 1").select("id", "_metadata.row_index")',
+    ),
+    Spelling(
+        "_metadata with a filter on partitions",
+        f'{PARTS}.where("k = 1").select("id", "k", "_metadata.row_index")',
+    ),
+    Spelling(
+        "_metadata in a filter that keeps nothing",
+        f"""{DATA}.where("_metadata.file_name = 'no'").count()""",
+    ),
+    Spelling(
+        "_metadata in groups", f'{DATA}.groupBy("_metadata.file_name").count().select("count")'
+    ),
+    Spelling(
+        "_metadata in aggregates",
+        f'{DATA}.agg(f.max("_metadata.row_index"), f.countDistinct("_metadata.file_path"), f.count("*"))',
+    ),
+    Spelling(
+        "_metadata in an order",
+        f'[row.id for row in {DATA}.orderBy("_metadata.row_index", "id").collect()]',
+    ),
+    Spelling(
+        "_metadata in a join",
+        f"""a = {DATA}.select("id", f.col("_metadata.row_index").alias("a"))
+b = {PARTS}.select("id", f.col("_metadata.row_index").alias("b"))
+a.join(b, "id")""",
+    ),
+    Spelling(
+        "_metadata under another name",
+        f'{DATA}.withColumn("m", f.col("_metadata")).select("m.row_index", "id")',
+    ),
+    Spelling(
+        "_metadata that is cached",
+        f'{DATA}.select("id", "_metadata.row_index").cache().where("row_index = 1")',
+    ),
+    Spelling(
+        "_metadata that is written",
+        f'{DATA}.select("id", "_metadata.row_index").write.format("mosaic").save(path)',
+        'spark.read.format("mosaic").load(path)',
+    ),
+    Spelling(
+        "a column of users called _metadata",
+        """df.withColumnRenamed("name", "_metadata").write.format("mosaic").save(path)
+spark.read.format("mosaic").load(path).select("_metadata")""",
+    ),
+    Spelling(
+        "_metadata of a path in SQL",
+        "SELECT id, _metadata.row_index FROM mosaic.`{data}` WHERE _metadata.row_index > 0;",
+    ),
+    Spelling(
+        "_metadata of a path in a subquery",
+        "SELECT count(*) FROM mosaic.`{data}` WHERE _metadata.file_name IN (SELECT _metadata.file_name FROM mosaic.`{data}` WHERE id = 1);",
+    ),
+    Spelling(
+        "_metadata of a table",
+        "SELECT id, _metadata.row_index FROM t WHERE _metadata.file_name LIKE 'part%';",
+        given='df.write.format("mosaic").saveAsTable("t")',
+    ),
+    Spelling(
+        "input_file_block_start and input_file_block_length",
+        f'{DATA}.selectExpr("id", "input_file_block_start()", "input_file_block_length() > 0")',
+    ),
     Spelling("_metadata is not a column of *", 'spark.read.format("mosaic").load(data).columns'),
     Spelling("a path in SQL", "SELECT * FROM mosaic.`{data}`"),
     Spelling(
@@ -380,5 +446,29 @@ ROWS = [
     ),
     Spelling(
         "small files share a task", 'spark.read.format("mosaic").load(parts).rdd.getNumPartitions()'
+    ),
+    Spelling(
+        "pattern of partitions in braces",
+        'spark.read.format("mosaic").load(parts + "/{k=0,k=[12]}").count()',
+    ),
+    Spelling(
+        "patterns of partitions and files in braces",
+        'spark.read.format("mosaic").load(parts + "/k={0,2}/*.{mosaic,other}").count()',
+    ),
+    Spelling(
+        "several patterns",
+        'spark.read.format("mosaic").load([parts + "/k=0*", parts + "/k={1,2}"]).count()',
+    ),
+    Spelling(
+        "basePath with braces",
+        'spark.read.format("mosaic").option("basePath", parts).load(parts + "/k={0,2}").groupBy("k").count()',
+    ),
+    Spelling(
+        "names in another case, case sensitive",
+        f'spark.conf.set("spark.sql.caseSensitive", True)\n{DATA}.select("ID")',
+        error="UNRESOLVED_COLUMN",
+    ),
+    Spelling(
+        "options of a path in SQL", "SELECT count(*) FROM mosaic.`{data}` WITH (mergeSchema = true)"
     ),
 ]

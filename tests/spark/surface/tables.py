@@ -346,4 +346,27 @@ ROWS = [
         '[column["name"] for column in json.loads(told)["columns"]]',
         given="CREATE TABLE t (id INT, name STRING) USING mosaic",
     ),
+    Spelling(
+        "saveAsTable, dynamic overwrite by option",
+        'df.where("k = 1").limit(1).write.format("mosaic").partitionBy("k").option("partitionOverwriteMode", "dynamic").mode("overwrite").saveAsTable("t")',
+        READ,
+        MADE_BY_K,
+        note="A table is replaced as a whole.",
+    ),
+    Spelling(
+        "saveAsTable of rows without columns",
+        'df.select().write.format("mosaic").saveAsTable("t")',
+        'spark.catalog.tableExists("t")',
+        error="select at least one column",
+    ),
+    Spelling(
+        "CREATE TABLE AS with two partition columns",
+        "CREATE TABLE t USING mosaic PARTITIONED BY (k, day) AS SELECT day, id, k, name FROM mosaic.`{data}`",
+        READ,
+    ),
+    Spelling(
+        "PARTITIONED BY in another case",
+        "CREATE TABLE t (Id INT, K INT) USING mosaic PARTITIONED BY (k); INSERT INTO t VALUES (1, 2)",
+        READ,
+    ),
 ]

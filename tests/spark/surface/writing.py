@@ -267,4 +267,42 @@ ROWS = [
         'df.write.format("mosaic").partitionBy("k").save(path + "/y=2024/m=01")',
         READ,
     ),
+    Spelling(
+        "the option replaceWhere",
+        'df.where("k = 1").write.format("mosaic").mode("overwrite").option("replaceWhere", "k = 1").save(path)',
+        f"{READ}.count() == 6",
+        SAVED_BY_K,
+        refused="use df.writeTo(table).overwrite(condition)",
+        note="Parquet ignores it, and replaces everything.",
+    ),
+    Spelling(
+        "append with names in another case",
+        'df.selectExpr("id AS ID", "k AS K", "name AS NAME", "value", "day").write.format("mosaic").mode("append").save(path)',
+        f'{READ}.select("id", "k", "name")',
+        SAVED,
+    ),
+    Spelling(
+        "columns that differ in case",
+        'df.selectExpr("id", "k AS ID").write.format("mosaic").save(path)',
+        "os.path.exists(path)",
+        error="differ only in case",
+    ),
+    Spelling(
+        "columns that differ in case, case sensitive",
+        'spark.conf.set("spark.sql.caseSensitive", True)\ndf.selectExpr("id", "k AS ID").write.format("mosaic").save(path)',
+        READ,
+    ),
+    Spelling(
+        "partitionBy in another case, case sensitive",
+        'spark.conf.set("spark.sql.caseSensitive", True)\ndf.write.format("mosaic").partitionBy("K").save(path)',
+        "os.path.exists(path)",
+        error="'K'",
+    ),
+    Spelling(
+        "dynamic overwrite of the null partition",
+        'spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")\n'
+        'df.limit(1).withColumn("k", f.expr("CAST(NULL AS INT)")).write.format("mosaic").mode("overwrite").partitionBy("k").save(path)',
+        READ,
+        'df.withColumn("k", f.expr("nullif(k, 0)")).write.format("mosaic").partitionBy("k").save(path)',
+    ),
 ]

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.analysis.Analyzer;
+import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
@@ -14,7 +15,8 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.types.NullType;
 
 /**
- * What is refused when a plan is analysed: afterwards, columns that rows lack look like nulls.
+ * What is refused when a plan is analysed: afterwards, columns that rows lack look like nulls. And
+ * what spark.catalog tells of tables, which have no other rule.
  *
  * Plain old Java and raw types: Janino compiles it on the driver.
  */
@@ -50,10 +52,21 @@ public class MosaicChecks extends scala.runtime.AbstractFunction1 {
     }
   }
 
-  /** As for Spark's own tables, saveAsTable needs all columns; INSERT fills those that it lacks. */
   public Object apply(Object plan) {
-    if (!(plan instanceof AppendData)) return scala.runtime.BoxedUnit.UNIT;
-    AppendData append = (AppendData) plan;
+    if (plan instanceof ResolvedTable) describe((ResolvedTable) plan);
+    if (plan instanceof AppendData) checkColumns((AppendData) plan);
+    return scala.runtime.BoxedUnit.UNIT;
+  }
+
+  /** A plan that is nothing but a table is that of spark.catalog.getTable; no rule will name it. */
+  private static void describe(ResolvedTable node) {
+    if (node.table() instanceof MosaicTable) {
+      ((MosaicTable) node.table()).describe(MosaicTables.tableOf(node.identifier()));
+    }
+  }
+
+  /** As for Spark's own tables, saveAsTable needs all columns; INSERT fills those that it lacks. */
+  private static void checkColumns(AppendData append) {
     Object table = append.productElement(0);
     if (append.isByName() && append.origin().sqlText().isEmpty()
         && table instanceof DataSourceV2Relation
@@ -64,7 +77,6 @@ public class MosaicChecks extends scala.runtime.AbstractFunction1 {
             + "): add them, or fill them with NULL by INSERT INTO table BY NAME SELECT ...");
       }
     }
-    return scala.runtime.BoxedUnit.UNIT;
   }
 
   /** The columns that Spark has filled with nulls of their type; a null that users select has none. */

@@ -8,6 +8,8 @@ import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
+import org.apache.spark.sql.catalyst.expressions.InputFileBlockLength;
+import org.apache.spark.sql.catalyst.expressions.InputFileBlockStart;
 import org.apache.spark.sql.catalyst.expressions.InputFileName;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
@@ -34,7 +36,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
  * Optimizer rule for what Spark tells of files only if a source is one of its own file sources:
- * input_file_name() becomes a field of the hidden column, and df.inputFiles() finds a FileTable.
+ * input_file_name() and its kin become fields of the hidden column, and df.inputFiles() finds a FileTable.
  *
  * Plain old Java and raw types: Janino compiles it on the driver.
  */
@@ -141,6 +143,13 @@ public class MosaicFiles extends Rule {
     }
   }
 
+  /** The field of the hidden column that a function of Spark tells; null for other expressions. */
+  private static String fieldOf(Object expression) {
+    if (expression instanceof InputFileName) return "file_path";
+    if (expression instanceof InputFileBlockStart) return "file_block_start";
+    return expression instanceof InputFileBlockLength ? "file_block_length" : null;
+  }
+
   static boolean asksForFile(Object node) {
     if (!(node instanceof Project || node instanceof Filter || node instanceof Aggregate)) return false;
     scala.collection.Iterator all = ((LogicalPlan) node).expressions().iterator();
@@ -149,7 +158,7 @@ public class MosaicFiles extends Rule {
   }
 
   private static boolean hasFile(Expression expression) {
-    if (expression instanceof InputFileName) return true;
+    if (fieldOf(expression) != null) return true;
     scala.collection.Iterator all = expression.children().iterator();
     while (all.hasNext()) if (hasFile((Expression) all.next())) return true;
     return false;
@@ -171,11 +180,12 @@ public class MosaicFiles extends Rule {
 
     Named(Attribute hidden) { this.hidden = hidden; }
 
-    public boolean isDefinedAt(Object expression) { return expression instanceof InputFileName; }
+    public boolean isDefinedAt(Object expression) { return fieldOf(expression) != null; }
     public Object applyOrElse(Object expression, scala.Function1 otherwise) {
-      return expression instanceof InputFileName
-          ? new GetStructField(hidden, 0, scala.Option.apply("file_path"))
-          : otherwise.apply(expression);
+      String field = fieldOf(expression);
+      if (field == null) return otherwise.apply(expression);
+      int place = ((StructType) hidden.dataType()).fieldIndex(field);
+      return new GetStructField(hidden, place, scala.Option.apply(field));
     }
   }
 

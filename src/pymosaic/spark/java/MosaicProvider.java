@@ -1,6 +1,7 @@
 package pymosaic.spark;
 
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.hadoop.fs.FileStatus;
@@ -15,6 +16,7 @@ import org.apache.spark.sql.connector.catalog.TableProvider;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.execution.datasources.FileFormat;
+import org.apache.spark.sql.execution.datasources.FileFormat$;
 import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.CreatableRelationProvider;
@@ -23,6 +25,8 @@ import org.apache.spark.sql.sources.StreamSinkProvider;
 import org.apache.spark.sql.execution.streaming.Sink;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -164,6 +168,13 @@ public class MosaicProvider
     Path found = file.getParent();
     while (found.getParent() != null && found.getName().contains("=")) found = found.getParent();
     return found.toString();
+  }
+
+  /** The fields of _metadata in SELECT ... FROM mosaic.`path`: those that tables have. */
+  public scala.collection.immutable.Seq metadataSchemaFields() {
+    List fields = Values.javaList(FileFormat$.MODULE$.BASE_METADATA_FIELDS());
+    fields.add(new StructField("row_index", DataTypes.LongType, false, Metadata.empty()));
+    return Values.scalaList(fields);
   }
 
   public OutputWriterFactory prepareWrite(SparkSession session, Job job,

@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Set;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.analysis.NoSuchPartitionException;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType;
 import org.apache.spark.sql.classic.SparkSession;
@@ -50,6 +51,8 @@ public class MosaicTable
   private final Map given;
   private final CatalogTable entry;
   private String state;
+  // What the catalog knows of a table that spark.catalog.getTable asks for its properties.
+  private volatile CatalogTable described;
 
   MosaicTable(StructType schema, Transform[] partitioning, Map given, CatalogTable entry) {
     this(schema, partitioning, given, entry, null);
@@ -104,11 +107,12 @@ public class MosaicTable
           .add("file_block_start", DataTypes.LongType, false)
           .add("file_block_length", DataTypes.LongType, false)
           .add("file_modification_time", DataTypes.TimestampType, false)
-          .add("row_index", DataTypes.LongType, true);
+          .add("row_index", DataTypes.LongType, false);
     }
   }
 
   boolean isNamed() { return entry != null; }
+  void describe(CatalogTable known) { described = known; }
 
   public String name() {
     return entry == null ? MosaicProvider.NAME : entry.identifier().unquotedString();
@@ -170,6 +174,7 @@ public class MosaicTable
   /** What DESCRIBE EXTENDED and SHOW CREATE TABLE tell. */
   public Map properties() {
     Map found = new HashMap();
+    CatalogTable entry = this.entry == null ? described : this.entry;
     if (entry == null) {
       found.put("provider", MosaicProvider.NAME);
       return found;
@@ -282,7 +287,10 @@ public class MosaicTable
     return false;
   }
 
-  public boolean truncatePartition(InternalRow identifier) {
+  public boolean truncatePartition(InternalRow identifier) throws NoSuchPartitionException {
+    if (!partitionExists(identifier)) {
+      throw new NoSuchPartitionException(name(), identifier, partitionSchema());
+    }
     return truncatePartitions(new InternalRow[] {identifier});
   }
 

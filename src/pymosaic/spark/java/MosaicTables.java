@@ -3,8 +3,6 @@ package pymosaic.spark;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.UUID;
-import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.UnsupportedFileSystemException;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.SparkSessionExtensions;
@@ -30,7 +28,6 @@ import org.apache.spark.sql.catalyst.plans.logical.ReplaceTableAsSelect;
 import org.apache.spark.sql.catalyst.plans.logical.TableSpec;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
-import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.ExternalCommandRunner;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -251,6 +248,10 @@ public class MosaicTables extends Rule {
     List columns = Values.javaList(selects
         ? ((LogicalPlan) fields[columnsPlace]).output()
         : (scala.collection.Iterable) fields[columnsPlace]);
+    if (selects && columns.isEmpty()) {
+      Refusal.because("rows without columns cannot be stored: select at least one column");
+    }
+    forget(((ResolvedIdentifier) fields[0]).identifier());
     List transforms = Values.javaList((scala.collection.Iterable) fields[partitionsPlace]);
     if (!transforms.isEmpty()) {
       List ordered = new ArrayList(columns);
@@ -272,19 +273,31 @@ public class MosaicTables extends Rule {
         node = node.makeCopy(fields);
       }
     }
+    CatalogTable table = tableOf(((ResolvedIdentifier) fields[0]).identifier());
+    boolean replaces = table != null && !table.tableType().equals(CatalogTableType.VIEW());
+    if (node instanceof ReplaceTable) {
+      return replaces ? command(new MosaicReplacements.ByNothing((ReplaceTable) node)) : node;
+    }
     if (selects) {
-      CatalogTable table = tableOf(((ResolvedIdentifier) fields[0]).identifier());
-      String place = Replacement.placeOf(
+      String place = MosaicReplacements.placeOf(
           (TableSpec) fields[3], (scala.collection.immutable.Map) fields[4]);
       if (node instanceof CreateTableAsSelect) {
         if (table == null && place != null) checkEmpty(place, (LogicalPlan) fields[2]);
       } else if (table == null
-          ? place != null && ((ReplaceTableAsSelect) node).orCreate()
-          : !table.tableType().equals(CatalogTableType.VIEW())) {
-        return command(new Replacement((ReplaceTableAsSelect) node));
+          ? place != null && ((ReplaceTableAsSelect) node).orCreate() : replaces) {
+        return command(new MosaicReplacements.ByQuery((ReplaceTableAsSelect) node));
       }
     }
     return node;
+  }
+
+  /**
+   * Lets Spark forget a file source of this name. It keeps that of a table which another source lost
+   * by an overwrite that failed, and would write the rows of the new table there, in its format.
+   */
+  static void forget(Identifier identifier) {
+    if (identifier.namespace().length != 1) return;
+    SparkSession.active().sessionState().catalog().invalidateCachedTable(nameOf(identifier));
   }
 
   /** Refuses to mix the rows of a query with files that are there, as Spark does for its own formats. */
@@ -321,108 +334,5 @@ public class MosaicTables extends Rule {
   public static String columnName(Object column) {
     return column instanceof ColumnDefinition
         ? ((ColumnDefinition) column).name() : ((Attribute) column).name();
-  }
-
-  /** Replaces a table that exists by the rows of a query; it stays as it is until they are there. */
-  public static class Replacement implements ExternalCommandRunner {
-    final ReplaceTableAsSelect plan;
-
-    Replacement(ReplaceTableAsSelect plan) { this.plan = plan; }
-
-    public String[] executeCommand(String command, CaseInsensitiveStringMap ignored) {
-      SparkSession session = SparkSession.active();
-      SessionCatalog catalog = session.sessionState().catalog();
-      Object[] fields = Values.fieldsOf(plan);
-      ResolvedIdentifier target = (ResolvedIdentifier) fields[0];
-      TableIdentifier name = nameOf(target.identifier());
-      String suffix = "_" + UUID.randomUUID().toString().replace("-", "");
-      ResolvedIdentifier staged = renamed(target, suffix + "_new");
-      TableIdentifier old = nameOf(renamed(target, suffix + "_old").identifier());
-      String place = placeOf((TableSpec) fields[3], (scala.collection.immutable.Map) fields[4]);
-      LogicalPlan query = (LogicalPlan) fields[2];
-      LogicalPlan nothing = LocalRelation.fromExternalRows(query.output(), Values.scalaList(new ArrayList()));
-      CatalogTable existing = tableOf(target.identifier());
-      if (existing == null) {
-        overwrite(session, fields, place);
-        run(session, creation(fields, target, nothing));
-        return new String[0];
-      }
-      if (place != null) checkApart(existing, place);
-      if (place == null) {
-        run(session, creation(fields, staged, query));
-      } else {
-        overwrite(session, fields, place);
-      }
-      session.catalog().uncacheTable(
-          Values.quoted(target.identifier().namespace()[0]) + "." + Values.quoted(target.identifier().name()));
-      catalog.refreshTable(name);
-      catalog.renameTable(name, old);
-      boolean done = false;
-      try {
-        if (place == null) {
-          catalog.renameTable(nameOf(staged.identifier()), name);
-        } else {
-          run(session, creation(fields, target, nothing));
-        }
-        done = true;
-      } finally {
-        if (!done) catalog.renameTable(old, name);
-      }
-      catalog.dropTable(old, true, false);
-      return new String[0];
-    }
-
-    /** A managed table takes its directory along when it goes, with whatever is in it by then. */
-    static void checkApart(CatalogTable existing, String place) {
-      if (existing == null || !existing.tableType().equals(CatalogTableType.MANAGED())) return;
-      String own = new Path(existing.location()).toUri().getPath() + "/";
-      String wanted = new Path(place).toUri().getPath() + "/";
-      if (own.startsWith(wanted) || wanted.startsWith(own)) {
-        Refusal.because("the table that is replaced is managed, and its directory " + own + " goes with it: "
-            + "leave out the location, or name another");
-      }
-    }
-
-    /** Spark's own command that makes a table and fills it, or removes it if that fails. */
-    static LogicalPlan creation(Object[] fields, ResolvedIdentifier name, LogicalPlan query) {
-      return new CreateTableAsSelect(name, (scala.collection.immutable.Seq) fields[1], query,
-          (TableSpec) fields[3], (scala.collection.immutable.Map) fields[4], false, true);
-    }
-
-    static void run(SparkSession session, LogicalPlan plan) {
-      Dataset$.MODULE$.ofRows(session, plan);
-    }
-
-    static ResolvedIdentifier renamed(ResolvedIdentifier name, String suffix) {
-      Object[] fields = Values.fieldsOf(name);
-      fields[1] = Identifier.of(name.identifier().namespace(), name.identifier().name() + suffix);
-      return (ResolvedIdentifier) name.makeCopy(fields);
-    }
-
-    /** The options of the new table and of the write, which win. */
-    static Map given(TableSpec spec, scala.collection.immutable.Map writeOptions) {
-      return Values.options(Values.javaMap(spec.options()), Values.javaMap(writeOptions));
-    }
-
-    /** Where the new table is to lie, if the user says so. */
-    static String placeOf(TableSpec spec, scala.collection.immutable.Map writeOptions) {
-      if (spec.location().isDefined()) return (String) spec.location().get();
-      return (String) given(spec, writeOptions).get("path");
-    }
-
-    /** Writes the rows where the table is to lie; what is there goes when they are published. */
-    static void overwrite(SparkSession session, Object[] fields, String place) {
-      Map options = given((TableSpec) fields[3], (scala.collection.immutable.Map) fields[4]);
-      List names = new ArrayList();
-      List transforms = Values.javaList((scala.collection.Iterable) fields[1]);
-      for (int i = 0; i < transforms.size(); i++) {
-        names.add(((Transform) transforms.get(i)).references()[0].fieldNames()[0]);
-      }
-      if (!names.isEmpty()) options.put("partitionby", Values.json(names));
-      options.put("partitionoverwritemode", "static");
-      options.remove("path");
-      Dataset$.MODULE$.ofRows(session, (LogicalPlan) fields[2]).write().format(MosaicProvider.NAME)
-          .mode(SaveMode.Overwrite).options(options).save(place);
-    }
   }
 }

@@ -10,8 +10,11 @@ import java.util.Set;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.ExternalCommandRunner;
@@ -28,6 +31,7 @@ import org.apache.spark.sql.connector.write.V1Write;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
+import org.apache.spark.sql.execution.datasources.PartitioningUtils$;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.sources.InsertableRelation;
@@ -150,13 +154,62 @@ public class MosaicWrites {
       Object[] fields = Values.fieldsOf(plan);
       DataSourceV2Relation relation = (DataSourceV2Relation) fields[0];
       Map given = Values.javaMap((scala.collection.immutable.Map) fields[2]);
-      Map options = ((MosaicTable) relation.table()).options(given);
-      options.put("partitionoverwritemode", "dynamic");
-      write(Dataset$.MODULE$.ofRows(session, (LogicalPlan) fields[1]), options, true);
+      MosaicTable table = (MosaicTable) relation.table();
+      Map options = table.options(given);
+      InternalRow partition = namedPartition(session, table.partitionSchema());
+      if (partition == null) {
+        options.put("partitionoverwritemode", "dynamic");
+      } else {
+        options.put("_replace", condition(table.partitionSchema(), new InternalRow[] {partition}));
+        options.put("_partitionschema", table.partitionSchema().json());
+      }
+      write(Dataset$.MODULE$.ofRows(session, (LogicalPlan) fields[1]), options, partition == null);
       Identifier name = (Identifier) relation.identifier().get();
       session.catalog().refreshTable(
           Values.quoted(name.namespace()[0]) + "." + Values.quoted(name.name()));
       return new String[0];
+    }
+
+    /**
+     * The partition that the statement names with all of its keys, which is replaced also by no rows;
+     * null if it leaves a key open. Spark has forgotten the statement by now, but for its text.
+     */
+    private InternalRow namedPartition(SparkSession session, StructType schema) {
+      if (plan.origin().sqlText().isEmpty()) return null;
+      List found = new ArrayList();
+      try {
+        String text = (String) plan.origin().sqlText().get();
+        inserts((TreeNode) session.sessionState().sqlParser().parsePlan(text), found);
+        if (found.size() != 1) return null;
+        Map given = Values.javaMap(((InsertIntoStatement) found.get(0)).partitionSpec());
+        SQLConf conf = session.sessionState().conf();
+        Object[] row = new Object[schema.length()];
+        for (int i = 0; i < row.length; i++) {
+          scala.Option value = value(given, schema.fields()[i].name(), conf.resolver());
+          if (value == null || value.isEmpty()) return null;
+          row[i] = value.get() == null ? null
+              : PartitioningUtils$.MODULE$.castPartValueToDesiredType(schema.fields()[i].dataType(),
+                  (String) value.get(), java.time.ZoneId.of(conf.sessionLocalTimeZone()));
+        }
+        return new GenericInternalRow(row);
+      } catch (Exception e) {
+        return null;
+      }
+    }
+
+    private static scala.Option value(Map given, String wanted, scala.Function2 resolver) {
+      java.util.Iterator names = given.keySet().iterator();
+      while (names.hasNext()) {
+        Object name = names.next();
+        if (((Boolean) resolver.apply(name, wanted)).booleanValue()) return (scala.Option) given.get(name);
+      }
+      return null;
+    }
+
+    private static void inserts(TreeNode parsed, List found) {
+      if (parsed instanceof InsertIntoStatement) found.add(parsed);
+      scala.collection.Iterator children = parsed.children().iterator();
+      while (children.hasNext()) inserts((TreeNode) children.next(), found);
     }
   }
 
