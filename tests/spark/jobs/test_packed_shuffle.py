@@ -1,5 +1,6 @@
 """Rows that are shuffled in packed batches: the same rows, entities and order as row by row."""
 
+import uuid
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,16 @@ from pyspark.sql import functions as f
 import pymosaic
 from pymosaic.spark.jobs import packed_shuffle, pivot
 from pymosaic.spark.jobs.entity_chunks import split
-from pymosaic.spark.jobs.packed_shuffle import _dense, _entities, _packed, _targets, unpack
+from pymosaic.spark.jobs.feature_counts import Features, count_features
+from pymosaic.spark.jobs.packed_shuffle import (
+    PackedRows,
+    _dense,
+    _entities,
+    _packed,
+    _targets,
+    slots_for,
+    unpack,
+)
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 7, 200])
@@ -54,16 +64,25 @@ def test_chunks_of_rows_in_any_order_hold_whole_entities(num_columns):
 def test_payloads_hold_the_rows_of_their_partition(partitions):
     random = np.random.default_rng(2)
     keys = random.integers(0, 40, 500)
-    rows = pa.record_batch({"key": keys, "n": np.arange(500)})
+    feature = pa.array([f"f{number}" for number in random.integers(0, 90, 500)])
+    rows = pa.record_batch(
+        {"key": keys, "feature": feature.dictionary_encode(), "n": np.arange(500)}
+    )
     partition = (keys % partitions).astype(np.int32)
     targets = np.arange(partitions, dtype=np.int32) + 5
     packed = _packed(rows, partition, targets)
     found = []
+
+    def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
+        assert len(batch["feature"].dictionary) <= len(batch)
+        names = batch["feature"].cast(pa.string())
+        return pa.record_batch({"key": batch["key"], "feature": names, "n": batch["n"]})
+
     for number, target in enumerate(packed["target"].to_pylist()):
-        for chunk in unpack([packed.slice(number, 1)], rows.schema, 1, 10):
+        for chunk in unpack([packed.slice(number, 1)], plain, 1, 10):
             assert {key % partitions for key in chunk.rows["key"].to_pylist()} == {target - 5}
-            found += chunk.rows["n"].to_pylist()
-    assert sorted(found) == list(range(500))
+            found += [(row["n"], row["feature"]) for row in chunk.rows.to_pylist()]
+    assert sorted(found) == list(enumerate(feature.to_pylist()))
 
 
 def test_both_ways_make_the_same_files(spark, tmp_path, monkeypatch):
@@ -87,3 +106,50 @@ def test_both_ways_make_the_same_files(spark, tmp_path, monkeypatch):
         ways.append(tables)
     assert len(ways[0]) == 3
     assert ways[0] == ways[1]
+
+
+def test_long_rows_are_read_once_and_nothing_is_kept(spark, tmp_path):
+    marks = tmp_path / "marks"
+    marks.mkdir()
+
+    def marked(batches):
+        (marks / uuid.uuid4().hex).touch()
+        yield from batches
+
+    kept = spark.sparkContext._jsc.getPersistentRDDs
+    before = kept().size()
+    rows = spark.range(0, 600, 1, 2).selectExpr(
+        "id % 20 AS entity", "concat('f', id DIV 20) AS feature", "id * 0.5 AS value"
+    )
+    long = rows.mapInArrow(marked, rows.schema)
+    report = pivot(spark, long, tmp_path / "once", entity="entity", feature="feature")
+    assert (report.rows, report.columns, report.rows_in, report.features) == (20, 31, 600, 30)
+    assert len(list(marks.iterdir())) == 2
+    with pytest.raises(pymosaic.InvalidDataError, match="several values"):
+        pivot(spark, long.union(long), tmp_path / "twice", entity="entity", feature="feature")
+    assert kept().size() == before
+
+
+def test_rows_are_packed_for_numbers_of_tasks_that_divide_the_slots(spark):
+    assert [slots_for(x) for x in (1, 2, 7, 12, 200)] == [16, 16, 28, 24, 200]
+    packed = PackedRows(spark.range(0), Features(0, {}), 3 * (256 << 20), slots_for(12))
+    assert [packed.partitions_for(x) for x in (1, 5, 12, 13, 24, 99)] == [1, 6, 12, 24, 24, 24]
+    assert [packed.fits(x) for x in (2, 3)] == [False, True]
+    targets = _targets(24)
+    frame = spark.createDataFrame([(int(target),) for target in targets], "target int")
+    found = frame.repartition(6, "target").select("target", f.spark_partition_id())
+    assert dict(map(tuple, found.collect())) == {int(x): i % 6 for i, x in enumerate(targets)}
+
+
+def test_features_of_batches_are_united():
+    def counted(names: list[str | None], *values: list[object]) -> pa.Table:
+        return count_features(pa.array(names).dictionary_encode(), list(map(pa.array, values)))
+
+    first = counted(["b", "a", "b"], [1, None, 2], [None, None, "x"])
+    second = counted(["c", "b"], [None, None], [None, "y"])
+    found = Features.of([first, second.cast(first.schema)])
+    assert found == Features(5, {"a": (0, 0), "b": (2, 2), "c": (0, 0)})
+    assert list(found.counts) == ["a", "b", "c"]
+    assert Features.of([]) == Features(0, {})
+    with pytest.raises(pymosaic.InvalidDataError, match="2 rows have no feature"):
+        Features.of([counted([None, "a", None], [1, 2, 3])])

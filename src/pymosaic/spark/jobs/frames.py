@@ -22,6 +22,7 @@ __all__ = [
     "check_apart",
     "check_keys",
     "column",
+    "default_parallelism",
     "default_partitions",
     "is_case_sensitive",
     "key_column",
@@ -238,11 +239,14 @@ def key_column(frame: DataFrame, name: str) -> Column:
     return f.when(column(name) == 0, f.lit(0.0).cast(data_type)).otherwise(column(name))
 
 
+def default_parallelism(spark: SparkSession) -> int:
+    """The number of tasks that can run at once, or a guess of it."""
+    return spark.sparkContext.defaultParallelism if hasattr(spark, "_jsparkSession") else 8
+
+
 def default_partitions(spark: SparkSession, num_rows: int) -> int:
     """The number of tasks for rows that are shuffled by key."""
-    context = getattr(spark, "sparkContext", None) if hasattr(spark, "_jsparkSession") else None
-    parallel = context.defaultParallelism if context is not None else 8
-    busy = min(parallel, num_rows // _LEAST_ROWS_PER_PARTITION)
+    busy = min(default_parallelism(spark), num_rows // _LEAST_ROWS_PER_PARTITION)
     return max(1, busy, -(-num_rows // _ROWS_PER_PARTITION))
 
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pymosaic.errors import InvalidDataError, InvalidOptionError
+from pymosaic.errors import InvalidOptionError
 from pymosaic.spark.jobs.frames import check_keys, column, key_column, names_of, resolve_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Features", "LongColumns", "find_features"]
+__all__ = ["LongColumns"]
 
 # How to combine the non-null values of one cell, in Spark SQL.
 _POLICIES = {
@@ -138,43 +138,3 @@ def _policies(given: Any, values: tuple[str, ...]) -> tuple[str, ...]:
                 f"duplicates must be one of {', '.join(_POLICIES)}, got {policy!r}"
             )
     return chosen
-
-
-@dataclass(frozen=True, slots=True)
-class Features:
-    """Totals of the long rows.
-
-    Parameters
-    ----------
-    num_rows : int
-        The number of long rows.
-    num_bytes : int
-        What strings and binary values take.
-    counts : dict
-        For each feature, the number of values per value column.
-    """
-
-    num_rows: int
-    num_bytes: int
-    counts: dict[str, tuple[int, ...]]
-
-
-def find_features(long: DataFrame, num_values: int) -> Features:
-    """Read long rows with columns named by role, and count their features' values."""
-    from pyspark.sql import functions as f
-    from pyspark.sql.types import BinaryType, StringType
-
-    values = [f"value_{place}" for place in range(num_values)]
-    size = f.lit(0).cast("long")
-    for name in values:
-        if isinstance(long.schema[name].dataType, StringType | BinaryType):
-            size += f.coalesce(f.sum(f.octet_length(name)), f.lit(0))
-    totals = [f.count(f.lit(1)).alias("rows"), size.alias("bytes"), *map(f.count, values)]
-    # As Arrow: a Row for each of 10,000 features is slow.
-    table = long.groupBy("feature").agg(*totals).toArrow()
-    features, rows, sizes, *counts = table.to_pydict().values()
-    if None in features:
-        nameless = rows[features.index(None)]
-        raise InvalidDataError(f"{nameless} rows have no feature: their feature name is null")
-    found = dict(zip(features, zip(*counts, strict=True), strict=True))
-    return Features(sum(rows), sum(sizes), {name: found[name] for name in sorted(found)})

@@ -1,18 +1,23 @@
-"""A shuffle of long rows as packed Arrow batches, which are few, instead of row by row.
+"""Long rows packed into few Arrow payloads: read once, kept and shuffled by Spark.
 
 ::
 
-    rows ─► in each task: batches of many rows ─► for each target task one payload of Arrow data
+    rows ─► in each task: batches of many rows ─► for each target task one payload of Arrow data;
+                                                  at the end, the features of all of them, counted
+         ─► kept by Spark, while the driver unites the features and plans the wide rows
          ─► shuffle of the payloads
          ─► in each task: its rows as one batch ─► chunks of whole entities, in order
 
 Spark neither copies nor sorts single rows. In return, a task holds all of its rows at once, so this
-is for rows that fit: see :func:`fits`.
+is for rows that fit: see :meth:`PackedRows.fits`. A payload has the names of its own features, so
+that Spark may compute any of them again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,34 +27,35 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from pymosaic.spark.jobs.entity_chunks import Chunk, split
+from pymosaic.spark.jobs.feature_counts import Features, count_features, unite_counts
+from pymosaic.spark.jobs.tasks import Watch
 from pymosaic.spark.session import own_python
+from pymosaic.spark.types import conform
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["fits", "is_plain", "is_variable", "shuffle", "unpack"]
+__all__ = ["PackedRows", "can_pack", "kept", "slots_for", "unpack"]
 
 # The rows of a task; decoding and numbering them temporarily takes four times as much.
 _MAX_TASK_BYTES = 256 << 20
 # The rows from which payloads are made at once.
 _BATCH_BYTES = 16 << 20
+# Rows are packed before their number is known, for at least as many tasks.
+_LEAST_SLOTS = 16
+_COLUMNS = "target int, payload binary, size long, features binary"
 _Encode = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
-def fits(num_bytes: int, partitions: int) -> bool:
-    """Whether tasks can hold their share of so many bytes."""
-    return num_bytes <= partitions * _MAX_TASK_BYTES
+def can_pack(schema: pa.Schema) -> bool:
+    """Whether no type is nested, and Arrow sorts values as Spark does."""
+    return all(map(_is_plain, schema.types))
 
 
-def is_variable(data_type: pa.DataType) -> bool:
-    """Whether values of a type take more or less space."""
-    return bool(types.is_string(data_type) or types.is_binary(data_type))
-
-
-def is_plain(data_type: pa.DataType) -> bool:
-    """Whether a type is not nested, and Arrow sorts its values as Spark does."""
+def _is_plain(data_type: pa.DataType) -> bool:
     return bool(
-        is_variable(data_type)
+        types.is_string(data_type)
+        or types.is_binary(data_type)
         or types.is_integer(data_type)
         or types.is_floating(data_type)
         or types.is_decimal(data_type)
@@ -58,34 +64,128 @@ def is_plain(data_type: pa.DataType) -> bool:
     )
 
 
-def shuffle(frame: DataFrame, keys: list[str], partitions: int, encode: _Encode) -> DataFrame:
-    """Rows with equal keys in one partition, packed; :func:`unpack` reads them in its tasks.
+@dataclass(frozen=True, slots=True)
+class PackedRows:
+    """Rows that Spark keeps as payloads.
 
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
-        The rows.
+        The payloads and their targets, and what tasks counted.
+    features : Features
+        The features of all rows.
+    num_bytes : int
+        What the rows take.
+    slots : int
+        Tasks that the rows are packed for; each of its divisors is a possible number, too.
+    """
+
+    frame: DataFrame
+    features: Features
+    num_bytes: int
+    slots: int
+
+    def partitions_for(self, wanted: int) -> int:
+        """The number of tasks next to a wanted one, and not below it if possible."""
+        return next((x for x in range(wanted, self.slots) if self.slots % x == 0), self.slots)
+
+    def fits(self, partitions: int) -> bool:
+        """Whether so many tasks can hold their share."""
+        return self.num_bytes <= partitions * _MAX_TASK_BYTES
+
+    def shuffled(self, partitions: int) -> DataFrame:
+        """Payloads where rows with equal keys are in one partition; :func:`unpack` reads them."""
+        payloads = self.frame.where("payload IS NOT NULL").select("target", "payload")
+        return payloads.repartition(partitions, "target")
+
+
+def slots_for(parallel: int) -> int:
+    """How many tasks to pack rows for whose number is unknown."""
+    slots = parallel
+    while slots < _LEAST_SLOTS:
+        slots *= 2
+    return slots
+
+
+@contextmanager
+def kept(
+    watch: Watch, long: DataFrame, schema: pa.Schema, keys: list[str], slots: int
+) -> Iterator[PackedRows]:
+    """Read rows once; Spark keeps them, packed, until the end of the context.
+
+    Parameters
+    ----------
+    watch : Watch
+        Runs what reads the rows.
+    long : pyspark.sql.DataFrame
+        The rows: keys, ``feature``, and values.
+    schema : pyarrow.Schema
+        Schema of the rows.
     keys : list of str
-        Columns that decide on the partition.
-    partitions : int
-        The number of partitions.
-    encode : callable
-        Makes what is shuffled of batches of the rows; keeps number and order of rows.
+        The key columns, which decide on the task.
+    slots : int
+        The number of tasks to pack them for.
     """
     from pyspark.sql import functions as f
 
-    targets = _targets(partitions)
+    targets = _targets(slots)
+    num_keys = len(keys)
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        counts: pa.Table | None = None
         for rows in _joined(batches):
-            encoded = encode(rows.select(rows.schema.names[1:]))
+            names = rows.schema.names[1:]
+            encoded = _with_dictionary(conform(rows.select(names), schema), num_keys)
+            found = count_features(encoded.column(num_keys), encoded.columns[num_keys + 1 :])
+            counts = found if counts is None else unite_counts([counts, found])
             yield _packed(encoded, rows.column(0).to_numpy(), targets)
+        if counts is not None:
+            yield _message(counts)
 
-    # As repartition(partitions, *keys) distributes rows.
-    partition = f.pmod(f.hash(*keys), f.lit(partitions)).cast("int").alias("partition")
-    with own_python(frame.sparkSession):
-        packed = frame.select(partition, "*").mapInArrow(pack, "target int, payload binary")
-    return packed.repartition(partitions, "target")
+    # As repartition(slots, *keys) distributes rows.
+    slot = f.pmod(f.hash(*keys), f.lit(slots)).cast("int").alias("slot")
+    with own_python(long.sparkSession):
+        frame = long.select(slot, "*").mapInArrow(pack, _COLUMNS)
+    frame.persist()
+    try:
+        told = watch.run(frame.select("size", "features").toArrow)
+        counts = [
+            pa.ipc.open_stream(features.as_buffer()).read_all()
+            for features in told["features"].drop_null()
+        ]
+        num_bytes = pc.sum(told["size"]).as_py() or 0
+        yield PackedRows(frame, Features.of(counts), num_bytes, slots)
+    finally:
+        frame.unpersist()
+
+
+def _with_dictionary(rows: pa.RecordBatch, place: int) -> pa.RecordBatch:
+    """Rows with one column as indices of its distinct values."""
+    columns = rows.columns
+    columns[place] = columns[place].dictionary_encode()
+    return pa.RecordBatch.from_arrays(columns, names=rows.schema.names)
+
+
+def _message(counts: pa.Table) -> pa.RecordBatch:
+    # Names are alike, and the driver gets those of each task.
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    columns = [
+        pa.array([None], pa.int32()),
+        pa.array([None], pa.binary()),
+        pa.array([None], pa.int64()),
+        pa.array([_stream(counts, options)], pa.binary()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=["target", "payload", "size", "features"])
+
+
+def _stream(
+    rows: pa.RecordBatch | pa.Table, options: pa.ipc.IpcWriteOptions | None = None
+) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema, options=options) as stream:
+        stream.write(rows)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
 
 
 def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -102,22 +202,38 @@ def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _packed(
-    rows: pa.RecordBatch, partition: npt.NDArray[np.int32], targets: npt.NDArray[np.int32]
+    rows: pa.RecordBatch, slot: npt.NDArray[np.int32], targets: npt.NDArray[np.int32]
 ) -> pa.RecordBatch:
-    """One payload for each partition that has rows."""
+    """One payload for each slot that has rows."""
     if len(targets) > 1:
-        order = _stable_order(partition, len(targets))
+        order = _stable_order(slot, len(targets))
         rows = rows.take(pa.array(order))
-        partition = partition[order]
-    found = np.unique(partition)
-    starts = np.searchsorted(partition, found)
-    ends = np.append(starts[1:], len(partition))
+        slot = slot[order]
+    found = np.unique(slot)
+    starts = np.searchsorted(slot, found)
+    ends = np.append(starts[1:], len(slot))
     payloads = [
-        rows.slice(start, end - start).serialize().to_pybytes()
+        _stream(_with_small_dictionaries(rows.slice(start, end - start)))
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
     ]
-    columns = [pa.array(targets[found]), pa.array(payloads, pa.binary())]
-    return pa.RecordBatch.from_arrays(columns, names=["target", "payload"])
+    columns = [
+        pa.array(targets[found]),
+        pa.array(payloads, pa.binary()),
+        pa.array(list(map(len, payloads)), pa.int64()),
+        pa.nulls(len(payloads), pa.binary()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=["target", "payload", "size", "features"])
+
+
+def _with_small_dictionaries(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows whose dictionaries are not longer than they are."""
+    columns = [
+        column.cast(column.type.value_type).dictionary_encode()
+        if types.is_dictionary(column.type) and len(column.dictionary) > len(column)
+        else column
+        for column in rows.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=rows.schema.names)
 
 
 def _stable_order(numbers: npt.NDArray[np.int32], limit: int) -> npt.NDArray[np.int64]:
@@ -152,23 +268,23 @@ def _spark_hash(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
 
 
 def unpack(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema, num_keys: int, num_columns: int
+    batches: Iterable[pa.RecordBatch], encode: _Encode, num_keys: int, num_columns: int
 ) -> Iterator[Chunk]:
     """The rows of a task in chunks of whole entities, in the order of their keys.
 
     Parameters
     ----------
     batches : iterable of pyarrow.RecordBatch
-        What :func:`shuffle` made.
-    schema : pyarrow.Schema
-        Schema of the rows that were packed; the key columns come first.
+        Shuffled payloads.
+    encode : callable
+        Makes rows of one schema of a payload's rows, which have dictionaries of their own.
     num_keys : int
-        Number of key columns.
+        Number of key columns, which come first.
     num_columns : int
         Number of columns of the result, which bounds the entities in a chunk.
     """
     held = [
-        pa.ipc.read_record_batch(payload.as_buffer(), schema)
+        encode(pa.ipc.open_stream(payload.as_buffer()).read_next_batch())
         for batch in batches
         for payload in batch.column(1)
     ]

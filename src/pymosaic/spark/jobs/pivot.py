@@ -2,18 +2,21 @@
 
 ::
 
-    long rows ─► columns and their types      one aggregate by feature
-              ─► shuffle by entity, sorted     a few columns wide, whatever the result's width
+    long rows ─► packed, and their features counted      Spark keeps them
+              ─► the driver plans columns and their types
+              ─► shuffle by entity              a few columns wide, whatever the result's width
               ─► in each task: chunks of whole entities ─► wide Arrow batches ─► Mosaic files
               ─► one commit
 
-No Spark plan has the wide columns; only the tasks do, as Arrow arrays.
+No Spark plan has the wide columns; only the tasks do, as Arrow arrays. Where rows cannot be packed,
+Spark counts the features, reads the rows once more, and sorts them.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,21 +24,23 @@ from pymosaic.errors import InvalidOptionError
 from pymosaic.file.options import check_int
 from pymosaic.progress import Progress
 from pymosaic.spark.jobs import packed_shuffle
+from pymosaic.spark.jobs.feature_counts import Features, find_features
 from pymosaic.spark.jobs.frames import (
     Source,
     check_apart,
+    default_parallelism,
     default_partitions,
     is_case_sensitive,
     load,
     names_of,
     resolve_columns,
 )
-from pymosaic.spark.jobs.long_rows import LongColumns, find_features
+from pymosaic.spark.jobs.long_rows import LongColumns
 from pymosaic.spark.jobs.new_partitions import known_values, without_values
 from pymosaic.spark.jobs.report import JobReport, Stopwatch
 from pymosaic.spark.jobs.tasks import Watch
-from pymosaic.spark.jobs.wide_rows import make_plan
-from pymosaic.spark.jobs.writing import open_writer, write_by_tasks
+from pymosaic.spark.jobs.wide_rows import make_plan, schema_of
+from pymosaic.spark.jobs.writing import Written, open_writer, write_by_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -147,6 +152,7 @@ def pivot(
     +------+------+------+
     """
     from pymosaic.spark.session import enable
+    from pymosaic.spark.types import spark_schema
 
     stopwatch = Stopwatch()
     enable(spark)
@@ -168,45 +174,48 @@ def pivot(
         frame = without_values(frame, key, known)
     watch = Watch(spark, progress)
     long = names.select(frame)
-    found = watch.run(lambda: find_features(long, len(names.values)))
-    if known and not found.num_rows:
-        return PivotReport(
-            job="pivot",
-            rows=0,
-            columns=0,
-            files=0,
-            bytes_in=0,
-            bytes_out=0,
-            seconds=stopwatch.seconds,
-            rows_in=0,
-            features=0,
-        )
-    if partitions is None:
-        partitions = default_partitions(spark, found.num_rows)
-    check_int("partitions", partitions, 1, 1 << 20)
     keys = [f"key_{place}" for place in range(len(names.entity))]
-    cells = names.aggregate(long.repartition(partitions, *keys), keys)
-    plan = make_plan(names, cells, found, column_names)
-    from pymosaic.spark.types import spark_schema
-
-    writer = open_writer(
-        target,
-        spark_schema(plan.schema),
-        mode=mode,
-        partition_by=names_of("partition_by", partition_by) or None,
-        options=options,
-        case_sensitive=is_case_sensitive(spark),
-    )
-    if names.combine_nothing and plan.fits(found, partitions):
-        packed = packed_shuffle.shuffle(long, keys, partitions, plan.encode)
-        written = write_by_tasks(watch, packed, writer, plan.assemble_packed)
-    else:
-        written = write_by_tasks(watch, cells.sortWithinPartitions(*keys), writer, plan.assemble)
+    if partitions is not None:
+        check_int("partitions", partitions, 1, 1 << 20)
+    with ExitStack() as context:
+        packed = None
+        schema = schema_of(names, long)
+        if names.combine_nothing and packed_shuffle.can_pack(schema):
+            slots = partitions or packed_shuffle.slots_for(default_parallelism(spark))
+            packed = context.enter_context(packed_shuffle.kept(watch, long, schema, keys, slots))
+            found = packed.features
+        else:
+            found = watch.run(lambda: find_features(long, len(names.values)))
+        if known and not found.num_rows:
+            return _report(stopwatch, found, 0, Written())
+        wanted = partitions or default_partitions(spark, found.num_rows)
+        cells = names.aggregate(long.repartition(wanted, *keys), keys)
+        plan = make_plan(names, cells, found, column_names)
+        writer = open_writer(
+            target,
+            spark_schema(plan.schema),
+            mode=mode,
+            partition_by=names_of("partition_by", partition_by) or None,
+            options=options,
+            case_sensitive=is_case_sensitive(spark),
+        )
+        if packed is not None and packed.fits(tasks := packed.partitions_for(wanted)):
+            rows = packed.shuffled(tasks)
+            written = write_by_tasks(watch, rows, writer, plan.assemble_packed)
+        else:
+            rows = cells.sortWithinPartitions(*keys)
+            written = write_by_tasks(watch, rows, writer, plan.assemble)
     watch.finish()
+    return _report(stopwatch, found, len(plan.schema), written)
+
+
+def _report(
+    stopwatch: Stopwatch, found: Features, num_columns: int, written: Written
+) -> PivotReport:
     return PivotReport(
         job="pivot",
         rows=written.rows,
-        columns=len(plan.schema),
+        columns=num_columns,
         files=written.files,
         bytes_in=written.bytes_in,
         bytes_out=written.bytes_out,

@@ -14,17 +14,15 @@ import pyarrow.compute as pc
 from pymosaic.errors import InvalidDataError, InvalidOptionError
 from pymosaic.spark.jobs import packed_shuffle
 from pymosaic.spark.jobs.entity_chunks import Chunk, chunks
-from pymosaic.spark.jobs.long_rows import Features, LongColumns
+from pymosaic.spark.jobs.feature_counts import Features
+from pymosaic.spark.jobs.long_rows import LongColumns
 from pymosaic.spark.types import conform
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["WidePlan", "make_plan"]
+__all__ = ["WidePlan", "make_plan", "schema_of"]
 
-# What a string takes beyond its characters, and an estimate of those of a key.
-_OFFSET_BYTES = 4
-_KEY_BYTES = 32
 _SHOWN = 3
 
 
@@ -55,34 +53,22 @@ class WidePlan:
     parts: tuple[_Part, ...]
     names: LongColumns
 
-    def fits(self, found: Features, partitions: int) -> bool:
-        """Whether tasks can hold their long rows."""
-        types = self._packed_schema.types
-        if not all(map(packed_shuffle.is_plain, types)):
-            return False
-        variable = [packed_shuffle.is_variable(kind) for kind in types]
-        width = sum(
-            _OFFSET_BYTES if varies else kind.bit_width / 8
-            for kind, varies in zip(types, variable, strict=True)
-        )
-        width += _KEY_BYTES * sum(variable[: self.num_keys])
-        return packed_shuffle.fits(int(found.num_rows * width) + found.num_bytes, partitions)
-
     @property
     def _packed_schema(self) -> pa.Schema:
         return self.long_schema.set(self.num_keys, pa.field("feature", pa.int32()))
 
     def encode(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Long rows with the numbers of features instead of their names."""
-        rows = conform(rows, self.long_schema)
         columns = rows.columns
-        columns[self.num_keys] = pc.index_in(rows.column(self.num_keys), value_set=self.features)
+        feature = columns[self.num_keys].dictionary_encode()
+        numbers = pc.index_in(feature.dictionary, value_set=self.features)
+        columns[self.num_keys] = numbers.take(feature.indices)
         return pa.RecordBatch.from_arrays(columns, schema=self._packed_schema)
 
     def assemble_packed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Wide batches from packed rows."""
         width = len(self.schema)
-        for chunk in packed_shuffle.unpack(batches, self._packed_schema, self.num_keys, width):
+        for chunk in packed_shuffle.unpack(batches, self.encode, self.num_keys, width):
             yield self._widen(chunk)
 
     def assemble(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -131,17 +117,26 @@ class WidePlan:
         )
 
 
+def schema_of(names: LongColumns, long: DataFrame) -> pa.Schema:
+    """The Arrow schema of long rows: keys, feature, values."""
+    from pyspark.sql.types import StructType
+
+    from pymosaic.spark.types import arrow_schema
+
+    width = len(names.entity) + 1 + len(names.values)
+    return arrow_schema(StructType(long.schema.fields[:width]))
+
+
 def make_plan(
     names: LongColumns, shuffled: DataFrame, found: Features, column_names: str
 ) -> WidePlan:
     """Decide on the columns of wide rows, and which values go where."""
     from pyspark.sql.types import StructType
 
-    from pymosaic.spark.types import arrow_schema, stored_schema
+    from pymosaic.spark.types import stored_schema
 
     num_keys = len(names.entity)
-    width = num_keys + 1 + len(names.values)
-    long_schema = arrow_schema(StructType(shuffled.schema.fields[:width]))
+    long_schema = schema_of(names, shuffled)
     columns: dict[str, tuple[str, int]] = {}
     for feature, counts in found.counts.items():
         holders = [number for number, count in enumerate(counts) if count] or [0]
