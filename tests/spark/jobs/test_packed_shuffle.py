@@ -1,5 +1,6 @@
 """Rows that are shuffled in packed batches: the same rows, entities and order as row by row."""
 
+import sys
 import uuid
 from typing import Any
 
@@ -153,3 +154,29 @@ def test_features_of_batches_are_united():
     assert Features.of([]) == Features(0, {})
     with pytest.raises(pymosaic.InvalidDataError, match="2 rows have no feature"):
         Features.of([counted([None, "a", None], [1, 2, 3])])
+
+
+def test_payloads_that_are_lost_are_made_again_in_any_order(spark, tmp_path, monkeypatch):
+    module = sys.modules["pymosaic.spark.jobs.pivot"]
+    make_plan = module.make_plan
+    mark = tmp_path / "lost"
+
+    def losing(*arguments: Any) -> Any:
+        mark.touch()
+        spark.catalog.clearCache()
+        return make_plan(*arguments)
+
+    def turned(batches):
+        for batch in batches:
+            order = np.arange(batch.num_rows)
+            yield batch.take(pa.array(order[::-1] if mark.exists() else order))
+
+    monkeypatch.setattr(module, "make_plan", losing)
+    rows = spark.range(0, 60, 1, 2).selectExpr(
+        "id % 3 AS entity", "concat('f', id DIV 3) AS feature", "id AS value"
+    )
+    long = rows.mapInArrow(turned, rows.schema)
+    pivot(spark, long, tmp_path / "wide", entity="entity", feature="feature", partitions=2)
+    found = pymosaic.dataset(tmp_path / "wide").scan().to_table().sort_by("entity").to_pylist()
+    expected = [{f"f{n}": 3 * n + entity for n in range(20)} for entity in range(3)]
+    assert found == [{"entity": n} | row for n, row in enumerate(expected)]
