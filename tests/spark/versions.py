@@ -40,6 +40,12 @@ CAPABILITIES = {
         "Spark refuses them for Parquet, too",
         "CAST(x AS STRING)",
     ),
+    "keep tables of others": Capability(
+        (4, 1),
+        "`saveAsTable` with `overwrite` over a table of another source keeps that table",
+        "**Spark drops that table**, and then fails; "
+        '`df.writeTo(table).using("mosaic").createOrReplace()` is safe',
+    ),
     "missing columns": Capability(
         (4, 1),
         "`INSERT INTO table (some columns)`, and `BY NAME` with a column missing",
