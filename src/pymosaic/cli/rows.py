@@ -142,16 +142,20 @@ class _FileRows(Rows):
         if filters is None:
             while row_groups and file.metadata.row_group(row_groups[0]).num_rows <= offset:
                 offset -= file.metadata.row_group(row_groups.pop(0)).num_rows
-        # All of very many columns need not be looked up one by one.
-        columns = None if names == file.column_names else names
-        batches = file.iter_batches(batch_rows(len(names)), row_groups, columns, filters)
+        batches = file.iter_batches(
+            batch_rows(len(names)), row_groups, self._selection(names), filters
+        )
         return _window(batches, offset, limit)
 
     def parts(self, names: list[str]) -> Iterator[tuple[int, Callable[[], pa.RecordBatch]]]:
         for number, row_group in enumerate(self._file.metadata.row_groups()):
             size = max(1, row_group.num_rows)
-            batches = partial(self._file.iter_batches, size, [number], names)
+            batches = partial(self._file.iter_batches, size, [number], self._selection(names))
             yield row_group.num_rows, partial(_first, batches)
+
+    def _selection(self, names: list[str]) -> list[str] | None:
+        """None for all columns: very many need not be looked up one by one."""
+        return None if names == self._file.column_names else names
 
     def close(self) -> None:
         self._file.close()
