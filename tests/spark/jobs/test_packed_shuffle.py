@@ -19,6 +19,7 @@ from pymosaic.spark.jobs.packed_shuffle import (
     _entities,
     _packed,
     _targets,
+    may_fit,
     slots_for,
     unpack,
 )
@@ -98,15 +99,30 @@ def test_both_ways_make_the_same_files(spark, tmp_path, monkeypatch):
     options: dict[str, Any] = {"entity": ["person", "day"], "feature": "feature", "partitions": 3}
     ways = []
     monkeypatch.setattr(packed_shuffle, "_BATCH_BYTES", 20_000)
-    for name, most in (("packed", 256 << 20), ("sorted", 0)):
+    for name, most in (("packed", 256 << 20), ("estimated", 0), ("found too late", 0)):
         monkeypatch.setattr(packed_shuffle, "_MAX_TASK_BYTES", most)
+        if name == "found too late":
+            monkeypatch.setattr(packed_shuffle, "may_fit", lambda long, slots: True)
         pivot(spark, long, tmp_path / name, **options)
         files = pymosaic.dataset(tmp_path / name).files
         tables = [pymosaic.read_table(path) for path in files]
         tables.sort(key=lambda table: str(table.slice(0, 1).to_pylist()))
         ways.append(tables)
     assert len(ways[0]) == 3
-    assert ways[0] == ways[1]
+    assert ways[0] == ways[1] == ways[2]
+
+
+def test_rows_that_are_estimated_too_many_are_not_packed(spark, tmp_path, monkeypatch):
+    rows = spark.range(100).selectExpr("id % 5 AS e", "concat('f', id DIV 5) AS f", "id AS v")
+    assert may_fit(rows, 1)
+    monkeypatch.setattr(packed_shuffle, "_MAX_TASK_BYTES", 100)
+    assert not may_fit(rows, 1)
+    assert may_fit(rows, 1_000)
+    # An RDD has no estimate.
+    assert may_fit(spark.createDataFrame(rows.rdd, rows.schema), 1)
+    monkeypatch.delattr(packed_shuffle, "kept")
+    report = pivot(spark, rows, tmp_path / "wide", entity="e", feature="f", partitions=1)
+    assert (report.rows, report.features) == (5, 20)
 
 
 def test_long_rows_are_read_once_and_nothing_is_kept(spark, tmp_path):

@@ -35,7 +35,7 @@ from pymosaic.spark.types import conform
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["PackedRows", "can_pack", "kept", "slots_for", "unpack"]
+__all__ = ["PackedRows", "can_pack", "kept", "may_fit", "slots_for", "unpack"]
 
 # The rows of a task; decoding and numbering them temporarily takes four times as much.
 _MAX_TASK_BYTES = 256 << 20
@@ -43,6 +43,8 @@ _MAX_TASK_BYTES = 256 << 20
 _BATCH_BYTES = 16 << 20
 # Rows are packed before their number is known, for at least as many tasks.
 _LEAST_SLOTS = 16
+# Spark's estimates from here on mean that it has none.
+_NO_ESTIMATE = 1 << 62
 _COLUMNS = "target int, payload binary, size long, features binary"
 _Encode = Callable[[pa.RecordBatch], pa.RecordBatch]
 
@@ -105,6 +107,18 @@ def slots_for(parallel: int) -> int:
     while slots < _LEAST_SLOTS:
         slots *= 2
     return slots
+
+
+def may_fit(long: DataFrame, slots: int) -> bool:
+    """Whether Spark estimates that so many tasks can hold the rows; yes if it has no estimate.
+
+    Rows that turn out to be too many would be packed and kept for nothing.
+    """
+    frame = getattr(long, "_jdf", None)
+    if frame is None:
+        return True
+    estimate = int(str(frame.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    return estimate >= _NO_ESTIMATE or estimate <= slots * _MAX_TASK_BYTES
 
 
 @contextmanager

@@ -180,8 +180,12 @@ def pivot(
     with ExitStack() as context:
         packed = None
         schema = schema_of(names, long)
-        if names.combine_nothing and packed_shuffle.can_pack(schema):
-            slots = partitions or packed_shuffle.slots_for(default_parallelism(spark))
+        slots = partitions or packed_shuffle.slots_for(default_parallelism(spark))
+        if (
+            names.combine_nothing
+            and packed_shuffle.can_pack(schema)
+            and packed_shuffle.may_fit(long, slots)
+        ):
             packed = context.enter_context(packed_shuffle.kept(watch, long, schema, keys, slots))
             found = packed.features
         else:
