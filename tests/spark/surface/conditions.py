@@ -91,7 +91,7 @@ ROWS = [
     ),
     _row("NULL in a list", "small IN (NULL, 1)", "small NOT IN (1, NULL)", "small = NULL"),
     _row(
-        "text that is no number, without ANSI",
+        "text that is not a number, without ANSI",
         "small = 'x'",
         "price = 'abc'",
         "day = 'notadate'",
@@ -99,10 +99,13 @@ ROWS = [
         ansi="False",
     ),
     _row(
-        "text that is no number, with ANSI", "small = 'x'", ansi="True", error="CAST_INVALID_INPUT"
+        "text that is not a number, with ANSI",
+        "small = 'x'",
+        ansi="True",
+        error="CAST_INVALID_INPUT",
     ),
     _row(
-        "text that is no date, with ANSI",
+        "text that is not a date, with ANSI",
         "day = 'notadate'",
         ansi="True",
         error="CAST_INVALID_INPUT",

@@ -182,14 +182,14 @@ ROWS = [
         error="nothing",
     ),
     Spelling(
-        "INSERT INTO PARTITION of a column that is no key",
+        "INSERT INTO PARTITION of a column that is not a key",
         "INSERT INTO t PARTITION (id = 1) VALUES ('z', 2)",
         READ,
         P,
         error="id",
     ),
     Spelling(
-        "INSERT INTO PARTITION of a value that is no number",
+        "INSERT INTO PARTITION of a value that is not a number",
         "INSERT INTO t PARTITION (k = 'x') VALUES (9, 'z')",
         READ,
         P,
