@@ -128,7 +128,7 @@ class MosaicWriter(Closing):
         self._catalog = catalog_from_arrow(
             self._schema, self._options.bucket_count(num_columns), unusual
         )
-        # A nested type may contain durations, whose unit only the annex tells.
+        # A type that is not plain may contain durations, whose unit only the annex tells.
         durations = [field for field in map(schema.field, unusual) if duration_units(field.type)]
         if durations and not self._options.checksum:
             refuse_type(durations[0].name, durations[0].type)
