@@ -62,6 +62,11 @@ FAULTS = """() => {
 }"""
 
 
+# The navigation slides in and out when the width changes: it is measured at rest, once it is drawn.
+STILL = "*, *::before, *::after { transition: none !important; animation: none !important }"
+DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *arguments: object) -> None:
         """Requests are of no interest."""
@@ -103,10 +108,12 @@ def layout_faults(page: Page, address: str, site: Path) -> list[str]:
     for path in sorted(site.rglob("index.html")):
         name = path.parent.relative_to(site).as_posix()
         page.goto(f"{address}{name}/" if name != "." else address)
+        page.add_style_tag(content=STILL)
         for scheme in ("default", "slate"):
             page.evaluate("scheme => { document.body.dataset.mdColorScheme = scheme }", scheme)
             for width, height in SCREENS:
                 page.set_viewport_size({"width": width, "height": height})
+                page.evaluate(DRAWN)
                 faults = page.evaluate(FAULTS)
                 wrong += [f"{name}, {width} pixels, {scheme}: {fault}" for fault in faults]
     return wrong
