@@ -49,13 +49,13 @@ class Named:
         parser: Callable[[str], Any] | None = None,
         complete: Callable[[click.Context, str], list[str]] | None = None,
     ) -> None:
-        self.flags = flags
-        self.help = help
-        self.metavar = metavar
-        self.minimum = min
-        self.maximum = max
-        self.parser = parser
-        self.complete = complete
+        self.flags: tuple[str, ...] = flags
+        self.help: str = help
+        self.metavar: str | None = metavar
+        self.minimum: int | None = min
+        self.maximum: int | None = max
+        self.parser: Callable[[str], Any] | None = parser
+        self.complete: Callable[[click.Context, str], list[str]] | None = complete
 
 
 class _Parsed(_ParamType):

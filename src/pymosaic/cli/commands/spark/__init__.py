@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import click
+
 from pymosaic.cli.commands.spark import (
     add_columns,
     assemble,
@@ -15,7 +17,7 @@ from pymosaic.cli.parameters import make_group
 
 __all__ = ["group"]
 
-group = make_group(
+group: click.Group = make_group(
     "Run jobs on Spark: convert, pivot, compact and others.",
     [
         "pymosaic spark pivot long.parquet wide/ --entity id --feature name",
