@@ -161,7 +161,7 @@ def test_unsigned_and_nanoseconds_become_types_that_spark_has(spark, tmp_path):
 @pytest.mark.parametrize(
     ("type_text", "advice"),
     [
-        ("struct<a:int>", "select('*', 'culprit.*').drop('culprit')"),
+        ("struct<a:int>", "df.schema['culprit'].dataType.names}).drop('culprit')"),
         ("array<struct<a:int>>", "its elements are of type struct<a:int>"),
         ("interval day to second", "cast it to a number"),
         ("interval year to month", "cast it to a number"),
