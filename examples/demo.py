@@ -165,9 +165,11 @@ def fill_by_stream(spark: Any, base: Path) -> None:
     counts = {0}
     while query.isActive and len(counts) <= STREAM_READS:
         time.sleep(0.2)
-        if not list((base / "events").glob("*.mosaic")):
+        if not (base / "events").exists():
             continue
-        rows = pymosaic.scan_polars(base / "events").select(pl.len()).collect().item()
+        # Until the first batch is committed, there is no file to take a schema from.
+        stream = pymosaic.scan_polars(base / "events", schema=pa.schema({"id": pa.int64()}))
+        rows = stream.select(pl.len()).collect().item()
         if rows not in counts:
             counts.add(rows)
             say(f"the stream goes on; Polars counts {rows:,} rows")
