@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import socket
 from typing import Any
 from urllib.parse import urlencode
 
 import pyarrow as pa
 import pytest
+from playwright.sync_api import expect
 
 import pymosaic
 from pymosaic.report.browse import BrowseServer
 from pymosaic.report.browse.describe import describe
 from pymosaic.report.browse.table import BrowsedTable, Cancelled
+from tests.report.conftest import TIMEOUT_MILLISECONDS
 
 ROWS = 1000
 HOSTILE = "<img src=x onerror=alert(1)>\u202e"
@@ -189,7 +192,10 @@ class TestPage:
         assert box.evaluate("node => node.scrollHeight <= node.clientHeight + 1")
         assert box.evaluate("node => node.scrollWidth <= node.clientWidth + 1")
         page.evaluate("document.getElementById('grid').scrollTo(1e9, 1e9)")
-        page.wait_for_function("document.getElementById('grid').dataset.row > 900")
+        # The page's policy forbids scripts made of text, which `wait_for_function` runs.
+        expect(page.locator("#grid")).to_have_attribute(
+            "data-row", re.compile(r"^9\d\d"), timeout=TIMEOUT_MILLISECONDS
+        )
         page.wait_for_selector("#grid[data-waiting='0']")
         assert "2999" in page.locator("#cells").inner_text()
         page.fill("#search", "sensor_0042")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from playwright.sync_api import expect
 
 import pymosaic
+from tests.report.conftest import TIMEOUT_MILLISECONDS
 
 
 @pytest.mark.parametrize("color_scheme", ["light", "dark"])
@@ -24,7 +26,7 @@ def test_the_picture_draws_itself_inside_of_another_page(
         page.on("request", lambda request: problems.append(request.url))
         page.set_content(f"<p>a cell</p>{shown}")
         frame = page.frames[1]
-        frame.wait_for_function("document.querySelector('#title').textContent != '…'")
+        expect(frame.locator("#title")).not_to_have_text("…", timeout=TIMEOUT_MILLISECONDS)
         title = frame.inner_text("#title")
         origin = frame.evaluate("self.origin")
         context.close()
