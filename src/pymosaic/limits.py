@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 from pymosaic.errors import InvalidOptionError
 
-__all__ = ["MAX_NESTING_DEPTH", "Limits"]
+__all__ = ["DEFAULT_LIMITS", "MAX_NESTING_DEPTH", "Limits"]
 
 # Arrow itself allows 64 levels, and a map counts as two.
 MAX_NESTING_DEPTH = 30
@@ -71,3 +71,7 @@ class Limits:
                 f"Limits.max_nesting_depth must be at most {_DEEPEST_LIMIT}, "
                 f"got {self.max_nesting_depth}"
             )
+
+
+# Made once: checking the values takes longer than opening a small file.
+DEFAULT_LIMITS = Limits()

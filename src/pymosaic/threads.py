@@ -13,7 +13,9 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain, islice
 from queue import SimpleQueue
+from time import perf_counter
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
@@ -23,6 +25,7 @@ __all__ = [
     "num_threads",
     "ordered_map",
     "read_ahead",
+    "read_ahead_if_slow",
     "read_map",
     "request_map",
     "share_out",
@@ -31,6 +34,10 @@ __all__ = [
 
 # How long who waits for the same call as others may sleep after its end.
 _POLL_SECONDS = 0.25
+# Handing an item to a thread, and taking turns with it in Python, costs 0.1 ms.
+_WORTH_HANDING_OVER = 0.25e-3
+# How many items are handed over before one is tried again: more each time that one is slow.
+_FEWEST_HANDED_OVER, _MOST_HANDED_OVER = 16, 1_024
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
@@ -309,6 +316,47 @@ def read_ahead(
             del waiting[0]
     finally:
         _cancel_all(waiting)
+
+
+def read_ahead_if_slow(
+    function: Callable[[_Item], _Result],
+    items: Iterable[tuple[_Item, int]],
+    workers: int,
+    max_weight: int,
+    pool: str = "pymosaic-scan",
+    *,
+    light: int = 1,
+) -> Generator[_Result, None, None]:
+    """As :func:`read_ahead`, but items that take next to no time are not handed to threads.
+
+    The caller tries an item itself. If that takes long, be it to compute or to wait, threads do the
+    next ones; then another is tried. Many small files that are in memory are read faster by one
+    thread than by several, which wait for the interpreter most of the time.
+
+    Parameters
+    ----------
+    function, items, workers, max_weight, pool
+        As for :func:`read_ahead`.
+    light : int
+        Heavier items are handed over without trying.
+    """
+    stream = iter(items)
+    run = _FEWEST_HANDED_OVER
+    for item, weight in stream:
+        if weight <= light:
+            start = perf_counter()
+            result = function(item)
+            is_slow = perf_counter() - start > _WORTH_HANDING_OVER
+            yield result
+            del result
+            if not is_slow:
+                run = _FEWEST_HANDED_OVER
+                continue
+            handed_over: Iterable[tuple[_Item, int]] = islice(stream, run)
+        else:
+            handed_over = chain([(item, weight)], islice(stream, run))
+        yield from read_ahead(function, handed_over, workers, max_weight, pool)
+        run = min(2 * run, _MOST_HANDED_OVER)
 
 
 def _usable_pool(name: str, threads: int) -> _Pool | None:

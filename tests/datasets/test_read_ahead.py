@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import count
+from threading import get_ident
+
 import pytest
 
-from pymosaic.threads import read_ahead
+from pymosaic import threads
+from pymosaic.threads import read_ahead, read_ahead_if_slow
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
@@ -71,3 +75,62 @@ def test_a_loop_inside_the_work_of_a_loop_does_not_wait_for_its_own_threads() ->
 def test_items_may_come_from_a_loop_over_other_threads() -> None:
     heads = read_ahead(lambda n: (n, 1), ((n, 1) for n in range(50)), 2, 2, "pymosaic-head")
     assert list(read_ahead(lambda n: -n, heads, 2, 4)) == [-n for n in range(50)]
+
+
+@pytest.fixture
+def set_time(monkeypatch: pytest.MonkeyPatch):
+    """Sets how long each item takes that the caller does, by a clock of its own."""
+
+    def set_clock(seconds: float) -> None:
+        ticks = count()
+        monkeypatch.setattr(threads, "perf_counter", lambda: next(ticks) * seconds)
+
+    return set_clock
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1.0])
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_results_come_in_order_whoever_does_the_work(set_time, workers, seconds) -> None:
+    set_time(seconds)
+    items = ((number, number % 7) for number in range(200))
+    results = read_ahead_if_slow(lambda n: n * n, items, workers, 10, light=4)
+    assert list(results) == [n * n for n in range(200)]
+
+
+def test_quick_items_are_done_by_the_caller(set_time) -> None:
+    set_time(0.0)
+    items = ((number, 1) for number in range(100))
+    assert set(read_ahead_if_slow(lambda _: get_ident(), items, 2, 10)) == {get_ident()}
+
+
+def test_of_slow_items_most_are_handed_to_threads_and_few_are_tried(set_time) -> None:
+    set_time(1.0)
+    items = ((number, 1) for number in range(1_000))
+    done_by = list(read_ahead_if_slow(lambda _: get_ident(), items, 2, 10))
+    tried = [number for number, thread in enumerate(done_by) if thread == get_ident()]
+    assert tried == [0, 17, 50, 115, 244, 501]
+
+
+def test_heavy_items_are_handed_over_without_a_try(set_time) -> None:
+    set_time(0.0)
+    items = [("light", 1), ("heavy", 9), ("light", 1), ("light", 1)]
+    done_by = list(read_ahead_if_slow(lambda _: get_ident(), items, 2, 10))
+    assert [thread == get_ident() for thread in done_by] == [True, False, False, False]
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1.0])
+def test_an_error_comes_in_its_turn_whoever_meets_it(set_time, seconds) -> None:
+    set_time(seconds)
+    results = read_ahead_if_slow(lambda n: 1 // (3 - n), ((n, 1) for n in range(9)), 2, 9)
+    assert [next(results), next(results), next(results)] == [0, 0, 1]
+    with pytest.raises(ZeroDivisionError):
+        next(results)
+
+
+def test_items_that_the_caller_does_are_not_begun_before_they_are_wanted(set_time) -> None:
+    set_time(0.0)
+    begun: list[int] = []
+    results = read_ahead_if_slow(begun.append, ((n, 1) for n in range(9)), 2, 9)
+    next(results)
+    results.close()
+    assert begun == [0]

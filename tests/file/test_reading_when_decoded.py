@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 import pymosaic
 from pymosaic.file import row_group_reader
+from pymosaic.file.reader import opened
+from pymosaic.file.row_group_reader import RowGroupReader
 from pymosaic.io import open_source
 from pymosaic.io.local import LocalSource
 
@@ -90,19 +92,27 @@ def test_many_threads_read_at_once(path: Path) -> None:
 
 
 def test_memory_that_is_in_use_is_not_lent_again() -> None:
-    lend = row_group_reader._borrowed_memory
-    with lend() as outer, lend() as inner:
-        assert outer is not inner
-    with row_group_reader._borrowed_memory() as again:
-        assert again in (outer, inner)
-
-
-def test_memory_of_a_failed_run_is_not_used_again() -> None:
+    lend, take_back = row_group_reader._borrow_memory, row_group_reader._return_memory
     row_group_reader._free_memory.clear()
-    with pytest.raises(ZeroDivisionError), row_group_reader._borrowed_memory() as memory:
+    outer, inner = lend(), lend()
+    assert outer is not inner
+    take_back(inner)
+    assert lend() is inner
+
+
+def test_memory_of_a_failed_run_is_not_used_again(path: Path) -> None:
+    def fail(*_: object) -> None:
         raise ZeroDivisionError
-    with row_group_reader._borrowed_memory() as other:
-        assert other is not memory
+
+    with pymosaic.MosaicFile(path) as file:
+        reader = RowGroupReader(opened(file), 0, use_threads=False)
+        memory = row_group_reader._borrow_memory()
+        row_group_reader._free_memory[:] = [memory]
+        with pytest.raises(ZeroDivisionError):
+            reader.visit(np.arange(2), fail)
+        assert not row_group_reader._free_memory
+        reader.visit(np.arange(2), lambda *_: None)
+        assert memory not in row_group_reader._free_memory
 
 
 def test_a_file_that_shrinks_while_it_is_open_raises(tmp_path: Path) -> None:

@@ -79,6 +79,66 @@ def test_compressed_names_are_as_their_writer_had_them(stem: str, count: int) ->
     assert parsed.is_sorted
 
 
+def _expansions(rules: list[tuple[int, int]]) -> list[bytes]:
+    """What each symbol stands for: bytes below 128 for themselves, tokens for two others."""
+    known = [bytes([symbol]) for symbol in range(128)]
+    for left, right in rules:
+        known.append(known[left] + known[right])
+    return known
+
+
+@given(st.data(), st.integers(0, 14))
+def test_tokens_stand_for_what_their_rules_say(data: st.DataObject, num_rules: int) -> None:
+    rules: list[tuple[int, int]] = []
+    for rule in range(num_rules):
+        # Rules of long tokens: longer than one copy, and longer than what is kept.
+        symbol = st.integers(97, 99) | st.just(max(97, 127 + rule)) | st.integers(128, 127 + rule)
+        if rule == 0:
+            symbol = st.integers(97, 99)
+        rules.append((data.draw(symbol), data.draw(symbol)))
+    known = _expansions(rules)
+    symbols = st.integers(97, 99)
+    if rules:
+        symbols |= st.integers(128, 127 + num_rules)
+    names = data.draw(
+        st.lists(
+            st.lists(symbols, min_size=1, max_size=6).map(bytes),
+            max_size=8,
+            unique_by=lambda name: b"".join(known[symbol] for symbol in name),
+        )
+    )
+    content = varint(len(names)) + varint(1) + b"\x01" + varint(num_rules)
+    content += b"".join(bytes(pair) for pair in rules)
+    before = b""
+    for name in names:
+        shared = data.draw(st.integers(0, _shared(before, name)))
+        content += varint(shared) + text(name[shared:]) + b"\x03\x01"
+        before = name
+    catalog = schema_content.parse(content, Limits())
+    expanded = [b"".join(known[symbol] for symbol in name) for name in names]
+    assert [name.encode() for name in catalog.names()] == expanded
+    assert catalog.is_sorted == all(left < right for left, right in pairwise(expanded))
+
+
+def test_a_token_without_a_rule_is_refused() -> None:
+    for symbol in (0x81, 0xFF):
+        column = (bytes([0x80, symbol]), b"\x03\x01")
+        content = schema(column, names=b"\x01" + varint(1) + b"ab")
+        with pytest.raises(pymosaic.CorruptFileError, match="without a rule"):
+            schema_content.parse(content, Limits())
+
+
+@given(st.permutations(range(200)), st.integers(0, 2))
+def test_the_original_order_may_jump_and_have_padding(order: list[int], padding: int) -> None:
+    content = schema(*((f"c{place:03}", b"\x03\x01") for place in range(len(order))), order=[])
+    before = 0
+    for position in order:
+        delta = position - before
+        content += varint(delta * 2 if delta >= 0 else -delta * 2 - 1, padding)
+        before = position
+    assert schema_content.parse(content, Limits()).original_order().tolist() == order
+
+
 @pytest.mark.parametrize("cut", [1, 2, 3])
 def test_a_type_that_is_cut_off_is_refused(cut: int) -> None:
     content = schema(("a", b"\x03\x01"), ("b", b"\x03\x01"), order=[])

@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias, cast
 import numpy as np
 import pyarrow as pa
 
+from pymosaic.arrow.plain_arrays import plain_scalar
 from pymosaic.format import statistics as stored
 
 __all__ = [
@@ -182,28 +183,27 @@ def decode_value(data: bytes, arrow_type: pa.DataType) -> pa.Scalar:
     """
     types = pa.types
     if types.is_boolean(arrow_type):
-        return pa.scalar(stored.parse_integer(data, 1, arrow_type) != 0)
+        return plain_scalar(stored.parse_integer(data, 1, arrow_type) != 0, arrow_type)
     if types.is_integer(arrow_type) or types.is_date32(arrow_type):
         number = stored.parse_integer(data, arrow_type.bit_width // 8, arrow_type)
-        return pa.scalar(number, arrow_type)
+        return plain_scalar(number, arrow_type)
     if types.is_float32(arrow_type) or types.is_float64(arrow_type):
-        return pa.scalar(
+        return plain_scalar(
             stored.parse_float(data, arrow_type.bit_width // 8, arrow_type), arrow_type
         )
     if types.is_time32(arrow_type):
-        return pa.scalar(stored.parse_time(data, arrow_type), arrow_type)
+        return plain_scalar(stored.parse_time(data, arrow_type), arrow_type)
     if types.is_timestamp(arrow_type):
         if arrow_type.unit == "ns":
-            return pa.scalar(stored.parse_nanoseconds(data, arrow_type), arrow_type)
-        return pa.scalar(stored.parse_integer(data, 8, arrow_type), arrow_type)
+            return plain_scalar(stored.parse_nanoseconds(data, arrow_type), arrow_type)
+        return plain_scalar(stored.parse_integer(data, 8, arrow_type), arrow_type)
     if types.is_decimal128(arrow_type):
         unscaled = stored.parse_decimal(data, arrow_type.precision, arrow_type)
-        # Through the view, because Arrow cannot rescale every value to a negative scale.
-        return pa.array([Decimal(unscaled)], _UNSCALED).view(arrow_type)[0]
+        return plain_scalar(unscaled, arrow_type)
     if types.is_string(arrow_type):
-        return pa.scalar(stored.parse_text(data), arrow_type)
+        return plain_scalar(stored.parse_text(data).encode(), arrow_type)
     if types.is_binary(arrow_type):
-        return pa.scalar(data, arrow_type)
+        return plain_scalar(data, arrow_type)
     raise stored.corrupt(f"a column of type {arrow_type} has a minimum or maximum")
 
 
@@ -225,7 +225,7 @@ def order_key(scalar: pa.Scalar) -> int | float | bytes:
     if types.is_temporal(arrow_type):
         key = scalar.value
     elif types.is_decimal(arrow_type):
-        key = int(pa.array([scalar], arrow_type).view(_UNSCALED)[0].as_py())
+        key = int(pa.repeat(scalar, 1).view(_UNSCALED)[0].as_py())
     elif types.is_boolean(arrow_type) or types.is_integer(arrow_type):
         key = int(scalar.as_py())
     elif types.is_floating(arrow_type):

@@ -21,7 +21,7 @@ from pymosaic.file.writer import MosaicWriter as Writer
 from pymosaic.io import Source
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.row_group_index import RowGroupIndex
-from pymosaic.limits import Limits
+from pymosaic.limits import DEFAULT_LIMITS
 
 __all__ = [
     "ColumnStatistics",
@@ -193,7 +193,7 @@ class MosaicWriter:
             self._stream.recorded = []
             writer.close()
             source = _Tail(start, b"".join(self._stream.recorded))
-            limits = Limits()
+            limits = DEFAULT_LIMITS
             head = head_of(read_tail(source, limits), source, limits)
         self._statistics = [
             _statistics(head.catalog, head.index, number)
@@ -233,7 +233,7 @@ class MosaicReader:
     def from_input_file(read_at_fn: Callable[[int, int], bytes], file_length: int) -> MosaicReader:
         """Open a file that ``read_at_fn(offset, length)`` reads, from any thread."""
         with _as_reference():
-            return MosaicReader(open_file(_Callback(read_at_fn, file_length), Limits()))
+            return MosaicReader(open_file(_Callback(read_at_fn, file_length), DEFAULT_LIMITS))
 
     def _opened(self) -> OpenFile:
         if self._file is None:

@@ -9,6 +9,7 @@ wrong checksum, may be the last bytes of a bucket; the index tells.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 from zlib import crc32
 
@@ -53,11 +54,11 @@ class KeptMetadata:
 _kept_metadata: WeakValueDictionary[tuple[tuple[int, bytes], ...], KeptMetadata] = (
     WeakValueDictionary()
 )
+_SCHEMA_SECTIONS = (SectionType.KEY_VALUES, SectionType.FIELDS)
 _KEPT = (SectionType.KEY_VALUES, SectionType.FIELDS, SectionType.FIELD_DIRECTORY)
 
 
-@dataclass(frozen=True, slots=True)
-class Annex:
+class Annex(NamedTuple):
     """The annex of an open file.
 
     Parameters
@@ -69,6 +70,10 @@ class Annex:
         Checksums of the other structures.
     kept : KeptMetadata or None
         What the file tells of its Arrow schema, except dictionaries, if it was to be kept.
+    bucket_checksums : memoryview or None
+        Those of all buckets, as they are stored.
+    num_buckets : int
+        Number of buckets of a row group.
     """
 
     start: int
@@ -76,8 +81,8 @@ class Annex:
     sections: tuple[Section, ...]
     integrity: Integrity | None
     kept: KeptMetadata | None
-    _bucket_checksums: memoryview | None
-    _num_buckets: int
+    bucket_checksums: memoryview | None
+    num_buckets: int
 
     @property
     def size(self) -> int:
@@ -87,14 +92,14 @@ class Annex:
     @property
     def has_bucket_checksums(self) -> bool:
         """Whether each bucket has a checksum here, as in files without compression."""
-        return self._bucket_checksums is not None
+        return self.bucket_checksums is not None
 
     def bucket_checksum(self, row_group: int, bucket: int) -> int | None:
         """The checksum of a bucket, if it has one here."""
-        if self._bucket_checksums is None:
+        if self.bucket_checksums is None:
             return None
-        at = (row_group * self._num_buckets + bucket) * _CHECKSUM_SIZE
-        return int.from_bytes(self._bucket_checksums[at : at + _CHECKSUM_SIZE], "big")
+        at = (row_group * self.num_buckets + bucket) * _CHECKSUM_SIZE
+        return int.from_bytes(self.bucket_checksums[at : at + _CHECKSUM_SIZE], "big")
 
     def check_bucket(self, row_group: int, bucket: int, data: memoryview) -> bool:
         """Compare the bytes of a bucket with its checksum; whether it has one."""
@@ -108,6 +113,11 @@ class Annex:
     def section(self, kind: SectionType) -> Section | None:
         """The section of a type, or None."""
         return _find(self.sections, kind)
+
+    @property
+    def describes_schema(self) -> bool:
+        """Whether it has anything of the Arrow schema as it was written."""
+        return any(section.kind in _SCHEMA_SECTIONS for section in self.sections)
 
 
 def read_annex(

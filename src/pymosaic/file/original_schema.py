@@ -100,8 +100,8 @@ class OriginalSchema:
     @property
     def is_kept(self) -> bool:
         """Whether the file has any of it."""
-        kinds = (SectionType.KEY_VALUES, SectionType.FIELDS)
-        return any(self._section(kind) is not None for kind in kinds)
+        annex = self._file.annex
+        return annex is not None and annex.describes_schema
 
     def _section(self, kind: SectionType) -> Section | None:
         annex = self._file.annex

@@ -5,7 +5,6 @@ A paged bucket takes two steps: its directory says where the slots are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -35,8 +34,7 @@ ByteRange: TypeAlias = tuple[int, int]
 """Offset in the file, and length."""
 
 
-@dataclass(frozen=True, slots=True)
-class BucketPlan:
+class BucketPlan(NamedTuple):
     """The columns to read from one bucket of one row group.
 
     ``positions`` are the wanted columns in ascending order, ``slots`` their indices in the result.
@@ -62,8 +60,7 @@ def plan_row_group(
     if len(positions) == 0:
         return []
     group = group_few if len(positions) <= _FEW else group_many
-    slots, buckets, starts = group(catalog, positions)
-    ordered = positions[slots]
+    ordered, slots, buckets, starts = group(catalog, positions)
     stops = [*starts[1:], len(ordered)]
     return [
         BucketPlan(bucket_place(index, row_group, bucket), ordered[start:stop], slots[start:stop])
@@ -85,30 +82,32 @@ class Columns(Protocol):
         ...
 
 
-Groups: TypeAlias = tuple[npt.NDArray[np.int64], list[int], list[int]]
-"""Indices of positions in ascending order, their buckets, and where each bucket begins in them."""
+Groups: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[int], list[int]]
+"""Positions in ascending order, their indices, their buckets, and where each bucket begins."""
 
 
 def group_many(columns: Columns, positions: npt.NDArray[np.int64]) -> Groups:
     """Group positions by bucket."""
     slots = np.argsort(positions, kind="stable")
-    buckets = buckets_of(columns, positions[slots])
+    ordered = positions[slots]
+    buckets = buckets_of(columns, ordered)
     starts = np.flatnonzero(np.diff(buckets, prepend=-1))
-    return slots, buckets[starts].tolist(), starts.tolist()
+    return ordered, slots, buckets[starts].tolist(), starts.tolist()
 
 
 def group_few(columns: Columns, positions: npt.NDArray[np.int64]) -> Groups:
     """The same without numpy, which takes longer to start than a few positions take."""
     values = positions.tolist()
     slots = sorted(range(len(values)), key=values.__getitem__)
+    ordered = [values[slot] for slot in slots]
     buckets: list[int] = []
     starts: list[int] = []
-    for place, slot in enumerate(slots):
-        bucket = values[slot] * columns.num_buckets // max(1, columns.num_columns)
+    for place, position in enumerate(ordered):
+        bucket = position * columns.num_buckets // max(1, columns.num_columns)
         if not buckets or bucket != buckets[-1]:
             buckets.append(bucket)
             starts.append(place)
-    return np.array(slots, np.int64), buckets, starts
+    return np.array(ordered, np.int64), np.array(slots, np.int64), buckets, starts
 
 
 def first_range(plan: BucketPlan, catalog: Catalog, decoder: BucketDecoder) -> ByteRange | None:

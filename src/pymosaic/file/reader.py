@@ -16,16 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pymosaic.arrow.statistics import ColumnStatistics, make_statistics
 from pymosaic.closing import Closing
 from pymosaic.errors import (
     InvalidOptionError,
     located,
     printable,
 )
-from pymosaic.file.metadata import FileMetadata
 from pymosaic.file.open_file import OpenFile, open_file
-from pymosaic.file.original_schema import OriginalSchema
 from pymosaic.file.projection import Columns, Positions, named, resolve_columns
 from pymosaic.file.row_group_reader import RowGroupReader, Selection
 from pymosaic.format.row_group_index import rows_of
@@ -33,13 +30,16 @@ from pymosaic.io import SourceLike, open_source
 from pymosaic.io.missing import told_if_missing
 from pymosaic.kernels.arrow_export import MemoryBudget
 from pymosaic.keywords import checked_keywords
-from pymosaic.limits import Limits
+from pymosaic.limits import DEFAULT_LIMITS, Limits
 from pymosaic.sizes import format_size
 from pymosaic.threads import read_ahead
 
 if TYPE_CHECKING:
+    from pymosaic.arrow.statistics import ColumnStatistics
     from pymosaic.file.file_filter import FileFilter
     from pymosaic.file.matrix import Nulls
+    from pymosaic.file.metadata import FileMetadata
+    from pymosaic.file.original_schema import OriginalSchema
     from pymosaic.file.taking import Indices
     from pymosaic.filters.given import Filters
     from pymosaic.picture import Picture
@@ -105,7 +105,7 @@ class MosaicFile(Closing):
         if types not in ("mosaic", "arrow"):
             raise InvalidOptionError(f"types must be 'mosaic' or 'arrow', got {types!r}")
         if limits is None:
-            limits = Limits()
+            limits = DEFAULT_LIMITS
         elif not isinstance(limits, Limits):
             raise InvalidOptionError(f"limits must be a pymosaic.Limits, got {limits!r}")
         if merge_gap is not None and (
@@ -124,8 +124,7 @@ class MosaicFile(Closing):
         except BaseException:
             self._source.close()
             raise
-        original = OriginalSchema(self._opened)
-        self._original = original if types == "arrow" and original.is_kept else None
+        self._original = _original_schema(self._opened) if types == "arrow" else None
 
     def close(self) -> None:
         """Close the file. Data already read stays valid; a caller's file object stays open."""
@@ -219,6 +218,8 @@ class MosaicFile(Closing):
     @property
     def metadata(self) -> FileMetadata:
         """The structure of the file: row groups, buckets, layouts, encodings and sizes."""
+        from pymosaic.file.metadata import FileMetadata
+
         return FileMetadata(self._opened)
 
     def _import_schema(self, positions: Positions) -> pa.Schema:
@@ -237,6 +238,8 @@ class MosaicFile(Closing):
         >>> pymosaic.MosaicFile("ages.mosaic").statistics(0)["age"].max
         52
         """
+        from pymosaic.arrow.statistics import make_statistics
+
         with located(self._opened.name):
             num_rows = rows_of(self._opened.index, row_group)
             entries = self._opened.index.statistics(row_group)
@@ -611,8 +614,19 @@ class MosaicFile(Closing):
         alone = 1 if ahead else len(row_groups)
         for row_group in row_groups[:alone]:
             yield read(row_group)
-        weighed = ((row_group, 1) for row_group in row_groups[alone:])
-        yield from read_ahead(read, weighed, _ROW_GROUPS_AT_ONCE, _ROW_GROUPS_AT_ONCE)
+        if len(row_groups) > alone:
+            weighed = ((row_group, 1) for row_group in row_groups[alone:])
+            yield from read_ahead(read, weighed, _ROW_GROUPS_AT_ONCE, _ROW_GROUPS_AT_ONCE)
+
+
+def _original_schema(file: OpenFile) -> OriginalSchema | None:
+    """The schema as it was written, if the file keeps it."""
+    if file.annex is None or not file.annex.describes_schema:
+        return None
+    # Most files need nothing of this, which takes a fifth of the import time of our modules.
+    from pymosaic.file.original_schema import OriginalSchema
+
+    return OriginalSchema(file)
 
 
 def opened(file: MosaicFile) -> OpenFile:

@@ -8,8 +8,7 @@ rounds: who decodes them reads them just before, into memory that is still in th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING
@@ -109,8 +108,9 @@ class BucketLoader:
         wanted = first_range(self.plan, self._file.catalog, self.decoder)
         return [] if wanted is None else [wanted]
 
-    def postpone(self, ranges: Sequence[ByteRange]) -> bool:
+    def postpone(self) -> bool:
         """Leave the first round for later if it is one read of the file and the only round."""
+        ranges = self.first_ranges()
         if not ranges or ranges[0][1] != self.plan.place.compressed_size:
             return False
         offset, size = ranges[0]
@@ -244,15 +244,16 @@ class _Memory:
 _free_memory: list[_Memory] = []
 
 
-@contextmanager
-def _borrowed_memory() -> Generator[_Memory]:
+def _borrow_memory() -> _Memory:
     try:
-        memory = _free_memory.pop()
+        return _free_memory.pop()
     except IndexError:
-        memory = _Memory()
-    yield memory
-    # Not after an error, whose traceback may hold views of it.
-    if len(_free_memory) < num_threads():
+        return _Memory()
+
+
+def _return_memory(memory: _Memory) -> None:
+    """For the next run; not after an error, whose traceback may hold views of it."""
+    if not _free_memory or len(_free_memory) < num_threads():
         _free_memory.append(memory)
 
 
@@ -302,12 +303,13 @@ class RowGroupReader:
             output = arenas.get(thread)
             if output is None:
                 output = arenas[thread] = OutputArena(self._budget)
-            with _borrowed_memory() as memory:
-                for loader in self._read_postponed(run, memory.stored):
-                    loader.load(None if keep_buckets else memory.content)
-                    loader.decode(batch, output)
-                    if not keep_buckets:
-                        loader.release()
+            memory = _borrow_memory()
+            for loader in self._read_postponed(run, memory.stored):
+                loader.load(None if keep_buckets else memory.content)
+                loader.decode(batch, output)
+                if not keep_buckets:
+                    loader.release()
+            _return_memory(memory)
 
         # Arrow takes a while for a wide schema; other threads decode in that time.
         self._spread(decode, loaders, selection.import_schema)
@@ -325,15 +327,16 @@ class RowGroupReader:
         loaders = self.fetch(plans, may_postpone=True)
 
         def decode(run: Sequence[BucketLoader]) -> None:
-            with _borrowed_memory() as memory:
-                for loader in self._read_postponed(run, memory.stored):
-                    plan = loader.plan
-                    batch = BatchExport(file.catalog, plan.positions, self.num_rows)
-                    loader.load(memory.content)
-                    places = np.arange(len(plan.positions), dtype=np.int64)
-                    loader.decode(batch, OutputArena(self._budget), places)
-                    loader.release()
-                    visit(plan, batch)
+            memory = _borrow_memory()
+            for loader in self._read_postponed(run, memory.stored):
+                plan = loader.plan
+                batch = BatchExport(file.catalog, plan.positions, self.num_rows)
+                loader.load(memory.content)
+                places = np.arange(len(plan.positions), dtype=np.int64)
+                loader.decode(batch, OutputArena(self._budget), places)
+                loader.release()
+                visit(plan, batch)
+            _return_memory(memory)
 
         self._spread(decode, loaders)
 
@@ -344,14 +347,16 @@ class RowGroupReader:
         meanwhile: Callable[[], object] | None = None,
     ) -> None:
         """Have runs of buckets decoded on several threads, if that pays."""
+        if not self._use_threads or len(loaders) < 2:
+            decode(loaders)
+            return
         weights = [loader.plan.place.compressed_size + 1 for loader in loaders]
         parts_wanted = min(_MAX_RUNS, 1 + sum(weights) // _WORTH_A_THREAD)
         runs = split_evenly(loaders, weights, parts_wanted)
-        use_threads = self._use_threads and len(runs) > 1
         steps: list[Callable[[], object]] = [partial(decode, run) for run in runs]
         if meanwhile is not None:
             steps.insert(0, meanwhile)
-        share_out(_call, steps, use_threads)
+        share_out(_call, steps, len(runs) > 1)
 
     def read_matching(
         self,
@@ -423,13 +428,19 @@ class RowGroupReader:
 
         With ``may_postpone``, buckets that cost no more to read one by one are left for later.
         """
+        source = self._file.source
+        source.check_open()
         loaders = [self._loader(plan) for plan in plans]
+        if may_postpone and source.reads_when_decoded:
+            self._fetch([loader for loader in loaders if not loader.postpone()])
+        else:
+            self._fetch(loaders)
+        return loaders
+
+    def _fetch(self, loaders: Sequence[BucketLoader]) -> None:
+        if not loaders:
+            return
         first = [loader.first_ranges() for loader in loaders]
-        if may_postpone and self._file.source.reads_when_decoded:
-            first = [
-                [] if loader.postpone(ranges) else ranges
-                for loader, ranges in zip(loaders, first, strict=True)
-            ]
         data = iter(self._file.fetch([item for ranges in first for item in ranges]))
         second = [
             loader.take_first([next(data) for _ in ranges])
@@ -439,7 +450,6 @@ class RowGroupReader:
             data = iter(self._file.fetch([item for ranges in second for item in ranges]))
             for loader, ranges in zip(loaders, second, strict=True):
                 loader.take_slots([next(data) for _ in ranges])
-        return loaders
 
     def _loader(self, plan: BucketPlan) -> BucketLoader:
         loader = self._kept.get(plan.place.bucket)

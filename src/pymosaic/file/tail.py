@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 from zlib import crc32
 
 from pymosaic.errors import CorruptFileError, LimitExceededError
@@ -30,8 +30,7 @@ __all__ = [
 _ANNEX_BYTES = annex.size_of([annex.INTEGRITY_SIZE])
 
 
-@dataclass(frozen=True, slots=True)
-class Tail:
+class Tail(NamedTuple):
     """The end of a file as read, from ``start`` on; only the footer is parsed."""
 
     footer: Footer
@@ -110,8 +109,7 @@ def check_buckets(footer: Footer, catalog: Catalog) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class GuardedData:
+class GuardedData(NamedTuple):
     """What the annex says about the buckets that were written, and metadata.
 
     Parameters

@@ -44,7 +44,7 @@ from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.column_statistics import statistics
 from pymosaic.kernels.row_group_buffer import RowGroupBuffer
 from pymosaic.keywords import checked_keywords
-from pymosaic.limits import Limits
+from pymosaic.limits import DEFAULT_LIMITS
 from pymosaic.suggestions import quote
 from pymosaic.threads import num_threads, ordered_map
 
@@ -439,7 +439,7 @@ def _statistics_positions(options: WriterOptions, catalog: Catalog, schema: pa.S
 
 def _check_names(names: list[str]) -> None:
     """Refuse names that readers would refuse."""
-    limits = Limits()
+    limits = DEFAULT_LIMITS
     # A character takes four bytes at most, and few names are anywhere near that long.
     if 4 * max(map(len, names), default=0) > limits.max_name_bytes:
         for name in names:

@@ -15,12 +15,12 @@ import reprlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pymosaic.arrow.plain_arrays import FALSE, plain_array, plain_scalar
 from pymosaic.arrow.statistics import ColumnStatistics, order_key
 from pymosaic.errors import InvalidOptionError
 from pymosaic.filters.literals import (
@@ -65,7 +65,7 @@ class _Test:
 
     def mask(self, array: pa.Array) -> pa.Array:
         mask = self._mask(array.view(self.values.type))
-        return pc.and_not(array.is_valid(), pc.fill_null(mask, False)) if self.negated else mask
+        return pc.and_not(array.is_valid(), pc.fill_null(mask, FALSE)) if self.negated else mask
 
     def _mask(self, array: pa.Array) -> pa.Array:
         if self.operator in _ORDER_TESTS:
@@ -194,7 +194,7 @@ class Predicate:
         if self.operator == "is not null":
             return array.is_valid()
         if self._is_trivial or self._is_impossible:
-            return pa.repeat(pa.scalar(self._is_trivial), len(array))
+            return pa.repeat(plain_scalar(self._is_trivial, pa.bool_()), len(array))
         return self.bind(array.type).mask(array)
 
     def excludes(self, statistics: ColumnStatistics | None, num_rows: int) -> bool:
@@ -253,8 +253,6 @@ def _make_test(name: str, keys: Iterable[Key], arrow_type: pa.DataType) -> _Test
     ordered = tuple(sorted(set(keys)))
     raw = key_type(arrow_type)
     values: list[Any] = list(ordered)
-    if pa.types.is_decimal(raw):
-        values = [Decimal(value) for value in values]
-    elif pa.types.is_floating(raw) and 0.0 in values:
+    if pa.types.is_floating(raw) and 0.0 in values:
         values += [0.0, -0.0]  # is_in() distinguishes the two zeros
-    return _Test(name, ordered, pa.array(values, raw))
+    return _Test(name, ordered, plain_array(values, raw))

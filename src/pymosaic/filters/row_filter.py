@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pymosaic.arrow.plain_arrays import FALSE
 from pymosaic.arrow.statistics import ColumnStatistics
 from pymosaic.errors import ColumnNotFoundError, InvalidOptionError
 from pymosaic.filters.expression_test import ExpressionTest
@@ -111,7 +112,7 @@ class Filter:
                 mask = predicate.mask(columns[predicate.column])
                 passed = mask if passed is None else pc.and_kleene(passed, mask)
             kept = passed if kept is None else pc.or_kleene(kept, passed)
-        kept = None if kept is None else pc.fill_null(kept, False)
+        kept = None if kept is None else pc.fill_null(kept, FALSE)
         if self.rest is None:
             return kept
         # A batch without columns has a number of rows, too.

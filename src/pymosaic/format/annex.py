@@ -37,8 +37,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 from zlib import crc32
 
 from pymosaic.errors import CorruptFileError, UnsupportedFeatureError
@@ -104,8 +104,7 @@ METADATA_SECTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(NamedTuple):
     """A section to be written."""
 
     kind: int
@@ -113,8 +112,7 @@ class Body:
     required: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """An entry of the table; ``start`` and ``stop`` are offsets of the body in the file."""
 
     kind: int
@@ -129,8 +127,7 @@ class Section:
         return self.stop - self.start
 
 
-@dataclass(frozen=True, slots=True)
-class Integrity:
+class Integrity(NamedTuple):
     """CRC-32 of everything but the annex, which has its own.
 
     Parameters
@@ -161,8 +158,7 @@ class Integrity:
         return _INTEGRITY.pack(self.data, self.schema_block, self.row_group_index, self.footer)
 
 
-@dataclass(frozen=True, slots=True)
-class Trailer:
+class Trailer(NamedTuple):
     """The last 20 bytes of an annex."""
 
     length: int

@@ -47,8 +47,7 @@ slots                     see :mod:`pymosaic.format.page`, back to back
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -101,8 +100,7 @@ class _Decoder(Protocol):
     def load_directory(self, data: memoryview, bucket_size: int, /) -> Numbers: ...
 
 
-@dataclass(frozen=True, slots=True)
-class BucketPlace:
+class BucketPlace(NamedTuple):
     """Position and layout of a bucket of a row group; sizes are as in the index."""
 
     bucket: int
@@ -142,8 +140,7 @@ def starts_of(columns: _Columns, buckets: Numbers) -> Numbers:
     return -(-buckets * columns.num_columns // columns.num_buckets)
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedBucket:
+class EncodedBucket(NamedTuple):
     """The bytes of a bucket.
 
     Parameters

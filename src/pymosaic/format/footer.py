@@ -17,7 +17,7 @@ offset size field
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pymosaic.errors import CorruptFileError, UnsupportedFeatureError
 from pymosaic.format.compression import BY_CODE, Compression
@@ -49,8 +49,7 @@ def _other_format(end: bytes) -> str | None:
     return next((name for magic, name in _OTHER_MAGIC if end.endswith(magic)), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Footer:
+class Footer(NamedTuple):
     """A parsed footer; :meth:`parse` checks everything that can be checked without the file."""
 
     index_offset: int

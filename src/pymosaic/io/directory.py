@@ -9,8 +9,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pymosaic.io.location import Location
 from pymosaic.io.sink import Sink
@@ -29,8 +28,7 @@ OBJECT_STORES = frozenset({"s3", "s3a", "gcs", "gs", "abfs", "abfss", "az"})
 OBJECT_STORE_PAGE = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A file.
 
     Parameters

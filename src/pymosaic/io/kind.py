@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import abc
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -19,8 +18,7 @@ Place: TypeAlias = tuple[str, Any]
 """A path and its file system; None means the local file system."""
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(NamedTuple):
     """Whether a path is a file, its size, and a version that changes when it is replaced, if known.
 
     A version equals that of a :class:`~pymosaic.io.Source` of the same file, if both are known.

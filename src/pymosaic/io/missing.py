@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Literal
 
 from pymosaic.errors import DirectoryGivenError, FileMissingError
 from pymosaic.suggestions import did_you_mean
@@ -16,8 +15,7 @@ __all__ = ["told_if_missing"]
 _MOST_NAMES = 10_000
 
 
-@contextmanager
-def told_if_missing(path: object) -> Iterator[None]:
+class told_if_missing:  # noqa: N801  (called as a function)
     """Raise errors of pymosaic, which say what to do, for a file that is not there.
 
     Errors of the system keep their number, text and file name, and their built-in type.
@@ -31,15 +29,27 @@ def told_if_missing(path: object) -> Iterator[None]:
     ...
     pymosaic.errors.DirectoryGivenError: [Errno 21] Is a directory ...
     """
-    try:
-        yield
-    except (FileMissingError, DirectoryGivenError):
-        raise
-    except FileNotFoundError as error:
-        raise FileMissingError(*_facts(error, errno.ENOENT, path, _hint(path))) from error
-    except IsADirectoryError as error:
-        advice = " (pymosaic.read_table and pymosaic.dataset read the files of a directory)"
-        raise DirectoryGivenError(*_facts(error, errno.EISDIR, path, advice)) from error
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: object) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: object, error: BaseException | None, traceback: object
+    ) -> Literal[False]:
+        if error is None or isinstance(error, FileMissingError | DirectoryGivenError):
+            return False
+        path = self._path
+        if isinstance(error, FileNotFoundError):
+            raise FileMissingError(*_facts(error, errno.ENOENT, path, _hint(path))) from error
+        if isinstance(error, IsADirectoryError):
+            advice = " (pymosaic.read_table and pymosaic.dataset read the files of a directory)"
+            raise DirectoryGivenError(*_facts(error, errno.EISDIR, path, advice)) from error
+        return False
 
 
 def _facts(error: OSError, number: int, path: object, advice: str) -> tuple[int, str, str]:

@@ -448,10 +448,7 @@ cdef class BucketDecoder:
             else:
                 self.reach(self.next_data + 1)
         if column.non_null < column.rows and (not node.nullable or is_key):
-            with gil:
-                name = self.catalog.name(position)
-                corrupt(column.structure, -1,
-                        f"column {name!r} is declared NOT NULL but has nulls".encode())
+            return self.refuse_nulls(column, position)
         if node.kind == KIND_LENGTHS:
             return self.decode_list(array, arena, budget, position, node_index, column)
         if node.kind == KIND_STRING or node.kind == KIND_BYTES:
@@ -472,6 +469,13 @@ cdef class BucketDecoder:
             return decode_bool(array, arena, budget, column)
         array.buffers[1] = decode_fixed(arena, budget, column, node)
         return 0
+
+    cdef int refuse_nulls(self, PhysicalColumn* column, int64_t position) except -1 nogil:
+        # Apart: a function with Python variables acquires the GIL whenever it returns.
+        with gil:
+            name = self.catalog.name(position)
+            return corrupt(column.structure, -1,
+                           f"column {name!r} is declared NOT NULL but has nulls".encode())
 
     cdef int decode_list(
         self, ArrowArray* array, Arena* arena, MemoryBudget budget, int64_t position,

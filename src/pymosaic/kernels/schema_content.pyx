@@ -23,8 +23,8 @@ from pymosaic.kernels.catalog cimport (
 )
 from pymosaic.kernels.names cimport EncodedNames, encode_names
 from pymosaic.kernels.primitives cimport (
-    ByteVector, Cursor, append_bytes, append_varint, append_zigzag, copy_bytes, corrupt,
-    free_vector, is_ascii, is_utf8, limit_exceeded, need, out_of_memory, read_byte, read_varint,
+    ByteVector, Cursor, append_bytes, append_varint, append_zigzag, clear_bytes, copy_bytes,
+    copy_string, corrupt, free_vector, is_ascii, is_utf8, limit_exceeded, need, out_of_memory, read_byte, read_varint,
     read_zigzag, reserve, unsupported,
 )
 
@@ -33,39 +33,34 @@ cdef enum:
     # The least a column takes: shared, suffix length, type id, nullable.
     LEAST_COLUMN_BYTES = 4
     TOKENS = 128
+    SYMBOLS = 256
     # Expansions of BPE tokens up to this length are kept; longer ones are built each time.
     KEPT_EXPANSION = 1024
+    COPY_SLACK = 16          # what copy_string may write beyond a string
     NOT_PLAIN = 0xFF
 
 
 cdef struct Expander:
     const uint8_t* rules
     int64_t num_rules       # as far as tokens reach: at most 128
-    int64_t lengths[TOKENS]
-    int64_t starts[TOKENS]
-    ByteVector kept         # expansions of short tokens
+    int64_t lengths[SYMBOLS]
+    int64_t starts[SYMBOLS] # in what is kept; -1 if it is not
+    ByteVector kept         # expansions of bytes, which are themselves, and of short tokens
     ByteVector ends         # int64 each: where symbols of the name before end, expanded
     int64_t previous_start  # of the name before, in the catalog's names
     int64_t prefix          # bytes that the last name has of the one before it
 
 
-cdef int64_t symbol_length(Expander* expander, uint8_t symbol) noexcept nogil:
-    return 1 if symbol < 0x80 else expander.lengths[symbol - 0x80]
-
-
 cdef void expand_symbol(Expander* expander, uint8_t symbol, uint8_t* out) noexcept nogil:
     """Write a symbol's bytes; ``out`` has room, and rules only refer to earlier ones."""
-    cdef int64_t token = symbol - 0x80
     cdef const uint8_t* rule
-    if symbol < 0x80:
-        out[0] = symbol
-    elif expander.starts[token] >= 0:
-        copy_bytes(out, expander.kept.data + expander.starts[token],
-                   <size_t>expander.lengths[token])
+    if expander.starts[symbol] >= 0:
+        copy_bytes(out, expander.kept.data + expander.starts[symbol],
+                   <size_t>expander.lengths[symbol])
     else:
-        rule = expander.rules + 2 * token
+        rule = expander.rules + 2 * (symbol - 0x80)
         expand_symbol(expander, rule[0], out)
-        expand_symbol(expander, rule[1], out + symbol_length(expander, rule[0]))
+        expand_symbol(expander, rule[1], out + expander.lengths[rule[0]])
 
 
 cdef int prepare_rules(Expander* expander, Cursor* cursor, int64_t longest) except -1 nogil:
@@ -75,6 +70,14 @@ cdef int prepare_rules(Expander* expander, Cursor* cursor, int64_t longest) exce
     cdef int side
     cdef uint8_t symbol
     cdef const uint8_t* pair
+    cdef ByteVector* kept = &expander.kept
+    cdef uint8_t slack[COPY_SLACK]
+    reserve(kept, TOKENS)
+    for symbol in range(TOKENS):
+        kept.data[symbol] = symbol
+        expander.starts[symbol] = symbol
+        expander.lengths[symbol] = 1
+    kept.size = TOKENS
     read_varint(cursor, &count)
     need(cursor, 2 * <int64_t>count)
     expander.rules = cursor.data + cursor.position
@@ -87,17 +90,19 @@ cdef int prepare_rules(Expander* expander, Cursor* cursor, int64_t longest) exce
             if symbol >= 0x80 + rule:
                 return corrupt(STRUCTURE, cursor.position + 2 * rule + side,
                                b"a BPE rule refers to itself or to a later rule")
-            length += symbol_length(expander, symbol)
+            length += expander.lengths[symbol]
         # Saturate: a name this long is refused where it is used.
-        expander.lengths[rule] = length if length <= longest else longest + 1
-        expander.starts[rule] = -1
+        expander.lengths[0x80 + rule] = length if length <= longest else longest + 1
+        expander.starts[0x80 + rule] = -1
         if length <= KEPT_EXPANSION:
-            reserve(&expander.kept, length)
-            expand_symbol(expander, pair[0], expander.kept.data + expander.kept.size)
-            expand_symbol(expander, pair[1], expander.kept.data + expander.kept.size
-                          + symbol_length(expander, pair[0]))
-            expander.starts[rule] = expander.kept.size
-            expander.kept.size += length
+            reserve(kept, length)
+            expand_symbol(expander, pair[0], kept.data + kept.size)
+            expand_symbol(expander, pair[1], kept.data + kept.size + expander.lengths[pair[0]])
+            expander.starts[0x80 + rule] = kept.size
+            kept.size += length
+    # So that short expansions can be copied in one step, the last one, too.
+    clear_bytes(slack, COPY_SLACK)
+    append_bytes(kept, slack, COPY_SLACK)
     cursor.position += 2 * <int64_t>count
     return <int>count
 
@@ -109,8 +114,15 @@ cdef int append_expanded(
     """Append a name: the bytes that ``shared`` symbols of the name before stand for, and those of
     its own symbols. Where each symbol ends is kept for the name after it."""
     cdef ByteVector* blob = &catalog.names_blob
+    cdef const uint8_t* kept = expander.kept.data
+    cdef const uint8_t* kept_end = kept + expander.kept.size
+    cdef const int64_t* lengths = expander.lengths
+    cdef const int64_t* starts = expander.starts
     cdef int64_t* ends
-    cdef int64_t i, start = blob.size, prefix, length, place
+    cdef int64_t i, start = blob.size, prefix, length, expanded
+    cdef int64_t num_symbols = 0x80 + expander.num_rules
+    cdef uint8_t symbol
+    cdef uint8_t* out
     reserve(&expander.ends, (shared + size) * <int64_t>sizeof(int64_t) - expander.ends.size)
     ends = <int64_t*>expander.ends.data
     prefix = ends[shared - 1] if shared else 0
@@ -118,26 +130,30 @@ cdef int append_expanded(
     # ``ends`` has room for shared + size entries, and the caller knows that ``size`` bytes are
     # there and that the name before has ``shared`` symbols.
     for i in range(size):
-        if suffix[i] >= 0x80 + expander.num_rules:
+        symbol = suffix[i]
+        if symbol >= num_symbols:
             return corrupt(STRUCTURE, offset, b"a name has a BPE token without a rule")
-        length += symbol_length(expander, suffix[i])
+        length += lengths[symbol]
         ends[shared + i] = length
         if length > max_name:
             return limit_exceeded(STRUCTURE, offset, b"a name is longer than Limits.max_name_bytes")
     check_names_size(start + length, offset, max_names)
-    if blob.capacity - start < length:
-        catalog.reserve_names(length)
-    copy_bytes(blob.data + start, blob.data + expander.previous_start, <size_t>prefix)
+    if blob.capacity - start < length + COPY_SLACK:
+        catalog.reserve_names(length + COPY_SLACK)
+    # The name before may move with the blob: it is found by its offset, not by a pointer.
+    out = blob.data + start
+    copy_bytes(out, blob.data + expander.previous_start, <size_t>prefix)
+    out += prefix
     # Each symbol is written where the one before ends, and the last ends at ``length``, for which
-    # there is room. The name before may move with the blob: it is found by its offset, not by a
-    # pointer.
-    place = prefix
+    # there is room, and for what copy_string writes beyond it.
     for i in range(size):
-        if suffix[i] < 0x80:
-            blob.data[start + place] = suffix[i]
+        symbol = suffix[i]
+        expanded = lengths[symbol]
+        if starts[symbol] >= 0:
+            copy_string(out, kept + starts[symbol], <size_t>expanded, kept_end)
         else:
-            expand_symbol(expander, suffix[i], blob.data + start + place)
-        place = ends[shared + i]
+            expand_symbol(expander, symbol, out)
+        out += expanded
     blob.size = start + length
     expander.previous_start = start
     expander.prefix = prefix
@@ -241,8 +257,8 @@ cdef int read_columns(
     cdef ByteVector* blob = &catalog.names_blob
     cdef int64_t column, start, length, previous_start = 0, previous_length = 0, prefix
     cdef uint32_t shared, suffix
-    cdef uint8_t kinds[MAP + 1]
-    fill_kinds(kinds)
+    cdef Node plain[MAP + 1]
+    fill_plain(plain)
     for column in range(catalog.num_columns):
         start = cursor.position
         read_varint(cursor, &shared)
@@ -273,7 +289,7 @@ cdef int read_columns(
         catalog.name_offsets[column + 1] = blob.size
         if column and catalog.is_sorted:
             catalog.is_sorted = follows(catalog, column, prefix)
-        if not (max_depth >= 0 and read_plain_type(catalog, cursor, kinds, max_columns)):
+        if not (max_depth >= 0 and read_plain_type(catalog, cursor, plain, max_columns)):
             read_type(catalog, cursor, 0, max_depth, max_columns)
         catalog.column_nodes[column + 1] = catalog.num_nodes
     return check_names(catalog, expander != NULL)
@@ -293,20 +309,22 @@ cdef bint follows(Catalog catalog, int64_t column, int64_t prefix) noexcept nogi
     return compare_bytes(names + before, before_length, names + start, length) < 0
 
 
-cdef void fill_kinds(uint8_t* kinds) noexcept nogil:
-    """The kinds of types that a type id tells alone; NOT_PLAIN for the others."""
+cdef void fill_plain(Node* plain) noexcept nogil:
+    """The nodes of types that a type id tells alone; for the others, NOT_PLAIN as their kind."""
     cdef uint8_t type_id
+    clear_bytes(plain, (MAP + 1) * sizeof(Node))
     for type_id in range(MAP + 1):
+        plain[type_id].type_id = type_id
         if (type_id == CHAR or type_id == VARCHAR or type_id == BINARY or type_id == VARBINARY
                 or type_id == TIME or type_id == TIMESTAMP or type_id == TIMESTAMP_LTZ
                 or type_id == DECIMAL or type_id >= ARRAY):
-            kinds[type_id] = NOT_PLAIN
+            plain[type_id].kind = NOT_PLAIN
         else:
-            kinds[type_id] = <uint8_t>kind_of(type_id, 0)
+            plain[type_id].kind = <uint8_t>kind_of(type_id, 0)
 
 
 cdef bint read_plain_type(
-    Catalog catalog, Cursor* cursor, const uint8_t* kinds, int64_t max_nodes
+    Catalog catalog, Cursor* cursor, const Node* plain, int64_t max_nodes
 ) noexcept nogil:
     """What :func:`read_type` does, for a type of two bytes; nothing is read if it is another."""
     cdef int64_t index = catalog.num_nodes
@@ -316,15 +334,11 @@ cdef bint read_plain_type(
             or index >= catalog.nodes_capacity):
         return False
     type_id = cursor.data[cursor.position]
-    if type_id > MAP or kinds[type_id] == NOT_PLAIN:
+    if type_id > MAP or plain[type_id].kind == NOT_PLAIN:
         return False
     node = &catalog.nodes[index]
-    node.type_id = type_id
+    node[0] = plain[type_id]
     node.nullable = cursor.data[cursor.position + 1] != 0
-    node.kind = kinds[type_id]
-    node.parameter = 0
-    node.scale = 0
-    node.name_offset = node.name_length = node.extra_offset = node.extra_length = 0
     node.end = <uint32_t>(index + 1)
     catalog.num_nodes = index + 1
     cursor.position += 2
@@ -348,6 +362,21 @@ cdef int check_names(Catalog catalog, bint expanded) except -1 nogil:
     return 0
 
 
+cdef inline int read_short_zigzag(Cursor* cursor, int64_t* out) except -1 nogil:
+    """What :func:`read_zigzag` does, without a call for one byte or two."""
+    cdef const uint8_t* data = cursor.data + cursor.position
+    cdef int64_t left = cursor.size - cursor.position
+    if left > 0 and data[0] < 0x80:
+        out[0] = (data[0] >> 1) ^ -<int64_t>(data[0] & 1)
+        cursor.position += 1
+        return 0
+    if left > 1 and data[1] < 0x80:
+        out[0] = ((data[0] & 0x7F) >> 1 | <int64_t>data[1] << 6) ^ -<int64_t>(data[0] & 1)
+        cursor.position += 2
+        return 0
+    return read_zigzag(cursor, out)
+
+
 cdef int read_order(Catalog catalog, Cursor* cursor) except -1 nogil:
     """The original order; files from before it was kept have sorted order."""
     cdef int64_t column, delta, position = 0, count = catalog.num_columns
@@ -364,12 +393,7 @@ cdef int read_order(Catalog catalog, Cursor* cursor) except -1 nogil:
         # ``position`` stays in 0..count - 1, and ``seen`` makes sure that each occurs once: what
         # comes out is a permutation, which other kernels rely on.
         for column in range(count):
-            if cursor.position < cursor.size and cursor.data[cursor.position] < 0x80:
-                delta = cursor.data[cursor.position]
-                delta = (delta >> 1) ^ -(delta & 1)
-                cursor.position += 1
-            else:
-                read_zigzag(cursor, &delta)
+            read_short_zigzag(cursor, &delta)
             if delta < -count or delta > count or not 0 <= position + delta < count:
                 return corrupt(STRUCTURE, start, b"the original order is not a permutation")
             position += delta

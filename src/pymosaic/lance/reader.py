@@ -37,7 +37,7 @@ from pymosaic.lance.page_reading import (
     run_page_reads,
     take_from_column,
 )
-from pymosaic.limits import Limits
+from pymosaic.limits import DEFAULT_LIMITS, Limits
 from pymosaic.pages.blocks import Integers, Memory
 from pymosaic.pages.nesting import leaf_names, merge
 from pymosaic.suggestions import did_you_mean, quote
@@ -75,7 +75,7 @@ class LanceFile(Closing):
         limits: Limits | None = None,
     ) -> None:
         if limits is None:
-            limits = Limits()
+            limits = DEFAULT_LIMITS
         elif not isinstance(limits, Limits):
             raise InvalidOptionError(f"limits must be a pymosaic.Limits, got {limits!r}")
         self._source = open_source(source, filesystem)

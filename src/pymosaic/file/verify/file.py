@@ -42,7 +42,7 @@ from pymosaic.io import Source, SourceLike, open_source
 from pymosaic.kernels import row_group_index
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.keywords import checked_keywords
-from pymosaic.limits import Limits
+from pymosaic.limits import DEFAULT_LIMITS, Limits
 from pymosaic.threads import ordered_map
 
 __all__ = ["Finding", "verify"]
@@ -106,7 +106,7 @@ def verify(
         raise InvalidOptionError(f"limits must be a pymosaic.Limits, got {limits!r}")
     opened = open_source(source, filesystem)
     try:
-        return _Verification(opened, limits or Limits(), deep, progress, use_threads).run()
+        return _Verification(opened, limits or DEFAULT_LIMITS, deep, progress, use_threads).run()
     finally:
         opened.close()
 

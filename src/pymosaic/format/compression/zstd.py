@@ -13,7 +13,7 @@ import zstandard
 
 from pymosaic.errors import CorruptFileError, LimitExceededError
 from pymosaic.format.compression.codec import Compression, Compressor, Scratch
-from pymosaic.limits import Limits
+from pymosaic.limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["Zstd", "decompress"]
 
@@ -114,7 +114,7 @@ class Zstd(Compression):
     code: ClassVar[int] = 1
     name: ClassVar[str] = "zstd"
     is_plain: ClassVar[bool] = False
-    max_block_bytes: ClassVar[int] = Limits().max_block_bytes
+    max_block_bytes: ClassVar[int] = DEFAULT_LIMITS.max_block_bytes
 
     def compressor(self, level: int, checksum: bool) -> Compressor:
         """The compressor for the frames of one file."""
