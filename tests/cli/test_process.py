@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import signal
 import subprocess
 import sys
 import time
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -76,6 +78,36 @@ SLOW_IMPORTS = [
     "rich",
     "typer",
 ]
+
+
+@pytest.mark.parametrize("command", ["count", "head", "sample", "cat"])
+@pytest.mark.parametrize(
+    "where", ["n > 1", "text = 'b'", "flag is not null", "day >= '2024-01-02'", "price < 2"]
+)
+def test_filters_do_not_import_pandas(command, where, tmp_path):
+    path = tmp_path / "filtered.mosaic"
+    table = pa.table(
+        {
+            "n": [1, 2, 3],
+            "text": ["a", "b", "c"],
+            "flag": [True, False, True],
+            "day": [datetime.date(2024, 1, day) for day in (1, 2, 3)],
+            "price": [Decimal("1.5"), Decimal("2.5"), Decimal("3.5")],
+        }
+    )
+    pymosaic.write_table(table, path, statistics=True)
+    code = f"""
+import sys
+sys.argv = ["pymosaic", {command!r}, {str(path)!r}, "--where", {where!r}]
+from pymosaic.cli import main
+try:
+    main()
+except SystemExit as done:
+    assert not done.code, done.code
+sys.exit("pandas is loaded" if "pandas" in sys.modules else 0)
+"""
+    result = python(code)
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize("command", ["count", "head"])

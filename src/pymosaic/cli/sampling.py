@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,8 @@ from pymosaic.cli.output import Excerpt
 from pymosaic.cli.rows import Rows
 
 __all__ = ["Sample"]
+
+_Numbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 class Sample(Excerpt):
@@ -49,7 +52,7 @@ class Sample(Excerpt):
         for num_rows, read in self._parts(self.names if names is None else names):
             first, last = np.searchsorted(chosen, (start, start + num_rows))
             if first < last:
-                yield take_rows(read(), _numbers(chosen[first:last] - start))
+                yield _taken(read(), chosen[first:last] - start)
             if last == len(chosen):
                 return
             start += num_rows
@@ -66,6 +69,15 @@ def _itself(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch
 
 
-def _numbers(values: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Array:
+def _taken(batch: pa.RecordBatch, rows: _Numbers) -> pa.RecordBatch:
+    """These rows of a batch, which ascend."""
+    first, count = int(rows[0]), len(rows)
+    if int(rows[-1]) - first + 1 > count:
+        return take_rows(batch, _array(rows))
+    # Rows that follow each other are not copied, which takes long for very many columns.
+    return batch if count == batch.num_rows else batch.slice(first, count)
+
+
+def _array(values: _Numbers) -> pa.Array:
     """An Arrow array of these numbers; ``pa.array`` would import pandas."""
     return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])

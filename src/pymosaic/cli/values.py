@@ -22,7 +22,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -126,25 +126,27 @@ def plain_columns(batch: pa.RecordBatch) -> list[list[Any]]:
         return [plain_values(column) for column in batch.columns]
     found: list[list[Any]] = [[]] * batch.num_columns
     rows = batch.num_rows
-    for indexes, values in plain_groups(batch):
+    for indexes, values in plain_groups(batch, range(batch.num_columns)):
         for place, index in enumerate(indexes):
             found[index] = values[place * rows : (place + 1) * rows]
     return found
 
 
-def plain_groups(batch: pa.RecordBatch) -> Iterator[tuple[list[int], list[Any]]]:
-    """The columns of each type, and their plain values, one column after the other.
+def plain_groups(
+    batch: pa.RecordBatch, columns: Iterable[int]
+) -> Iterator[tuple[list[int], list[Any]]]:
+    """Of some columns, those of each type, and their plain values, one column after the other.
 
     For few rows of many columns, the conversion of an array costs more than that of its values.
     """
-    columns = batch.columns
+    arrays = {index: batch.column(index) for index in columns}
     by_type: dict[Any, list[int]] = {}
-    for index, column in enumerate(columns):
-        kind = column.type
+    for index, array in arrays.items():
+        kind = array.type
         # The hash of a type is that of its text. Most types need no more than their number.
         by_type.setdefault(kind.id if kind.id in _PLAIN_TYPES else kind, []).append(index)
     for indexes in by_type.values():
-        yield indexes, plain_values(pa.concat_arrays([columns[index] for index in indexes]))
+        yield indexes, plain_values(pa.concat_arrays([arrays[index] for index in indexes]))
 
 
 def json_values(values: list[Any]) -> list[str]:
@@ -173,6 +175,8 @@ def _floats(array: pa.Array) -> list[Any]:
             ]
     else:
         numbers = array.to_pylist()
+        if np.isfinite(_stored_numbers(array, np.float64)).all():
+            return numbers
     return [
         value if value is None or math.isfinite(value) else _not_finite(value) for value in numbers
     ]

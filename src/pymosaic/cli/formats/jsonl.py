@@ -6,7 +6,6 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.json as pa_json
 
@@ -14,6 +13,7 @@ from pymosaic.cli.formats import FileKind
 from pymosaic.cli.formats.base import TableReader, TableWriter, batch_rows, take_option
 from pymosaic.cli.formats.text_chunks import TextReader, TextWriter, chunks
 from pymosaic.cli.values import MANY_COLUMNS, json_values, plain_columns, plain_groups, to_json
+from pymosaic.kernels.json_rows import JsonRows
 from pymosaic.progress import Progress
 
 __all__ = ["json_lines", "read", "write"]
@@ -37,18 +37,17 @@ def json_lines(batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
 
 
 def _wide_lines(names: list[str], batch: pa.RecordBatch) -> Iterator[str]:
-    """The same for many columns, whose names and types are looked at once for all rows."""
-    values = np.empty((batch.num_rows, len(names)), dtype=object)
-    for indexes, plain in plain_groups(batch):
-        texts = np.empty(len(plain), dtype=object)
-        texts[:] = json_values(plain)
-        values[:, indexes] = texts.reshape(len(indexes), batch.num_rows).T
-    pieces: list[str] = [""] * (2 * len(names))
-    pieces[0::2] = [f",{name}:" for name in json_values(names)]
-    pieces[0] = "{" + pieces[0][1:]
-    for row in values:
-        pieces[1::2] = row.tolist()
-        yield "".join(pieces) + "}\n"
+    """The same for many columns: a kernel writes those of common types."""
+    rows = JsonRows(batch, to_json)
+    heads = [f",{name}:" for name in json_values(names)]
+    heads[0] = "{" + heads[0][1:]
+    texts: dict[int, list[str]] = {}
+    for indexes, plain in plain_groups(batch, rows.others):
+        found = json_values(plain)
+        for place, index in enumerate(indexes):
+            texts[index] = found[place * batch.num_rows : (place + 1) * batch.num_rows]
+    for row in range(batch.num_rows):
+        yield rows.line(row, heads, texts)
 
 
 def _find_end(data: bytes) -> int:
