@@ -212,7 +212,7 @@ def test_what_is_known_is_not_handed_to_threads(
     def refuse(*given: object) -> None:
         raise AssertionError("a thread is asked")
 
-    monkeypatch.setattr("pymosaic.datasets.head_store.read_ahead", refuse)
+    monkeypatch.setattr("pymosaic.datasets.head_store.read_ahead_if_slow", refuse)
     held = pymosaic.dataset(base)
     assert held.scan(["n"], [("n", ">=", 90)]).plan().files.to_read == 10
     assert held.count_rows() == ROWS

@@ -33,7 +33,7 @@ from pymosaic.io import Directory, Entry
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.column_union import ColumnUnion
-from pymosaic.limits import Limits
+from pymosaic.limits import DEFAULT_LIMITS
 from pymosaic.suggestions import did_you_mean
 
 __all__ = ["any_file", "check_appendable", "recorded_types"]
@@ -212,7 +212,7 @@ def _check_types(storage: Directory, files: Sequence[Entry], schema: pa.Schema) 
 
 
 def _catalogs(storage: Directory, files: Sequence[Entry]) -> Iterator[tuple[str, Catalog]]:
-    store = HeadStore(storage.filesystem, Limits(), max_bytes=0)
+    store = HeadStore(storage.filesystem, DEFAULT_LIMITS, max_bytes=0)
     wanted = (DataFile(storage.full_path(file.path), file.size, ()) for file in files)
     for file, head in store.load(wanted):
         if not isinstance(head, FileHead):

@@ -25,7 +25,7 @@ from pymosaic.file.original_schema import OriginalSchema
 from pymosaic.io import Directory, open_directory, open_source
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.keywords import checked_keywords
-from pymosaic.limits import Limits
+from pymosaic.limits import DEFAULT_LIMITS, Limits
 from pymosaic.notebook import ShownFields
 from pymosaic.progress import Meter, Progress
 
@@ -125,7 +125,7 @@ def compact(
     >>> report.files_before, report.files_after
     (5, 1)
     """
-    limits = Limits() if limits is None else limits
+    limits = DEFAULT_LIMITS if limits is None else limits
     storage = open_directory(base, filesystem)
     if not storage.exists():
         raise FileNotFoundError(2, "No such file or directory", storage.name)
@@ -168,7 +168,7 @@ def plan_compaction(
     options = WriterOptions(**writer_options)
     try:
         files = summarize_files(
-            storage, limits or Limits(), min_row_group_bytes, options.row_group_bytes
+            storage, limits or DEFAULT_LIMITS, min_row_group_bytes, options.row_group_bytes
         )
     except PaimonTableError as error:
         raise DatasetError(
@@ -197,7 +197,7 @@ def compact_group(
     CommitConflictError
         If another job has replaced files of the group, and they are gone.
     """
-    limits = Limits() if limits is None else limits
+    limits = DEFAULT_LIMITS if limits is None else limits
     meter = Meter(None, None, "bytes") if meter is None else meter
     paths = [job.storage.full_path(path) for path in group.files]
     end = meter.done + group.num_bytes

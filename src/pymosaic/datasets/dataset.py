@@ -30,7 +30,7 @@ from pymosaic.filters.row_filter import Filter
 from pymosaic.kernels.arrow_source import catalog_from_arrow
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.keywords import checked_keywords
-from pymosaic.limits import Limits
+from pymosaic.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
     from pymosaic.picture import Picture
@@ -85,7 +85,7 @@ class Dataset(ArrowDataset):
             raise InvalidOptionError(f"limits must be a pymosaic.Limits, got {limits!r}")
         if types not in ("arrow", "mosaic"):
             raise InvalidOptionError(f"types must be 'arrow' or 'mosaic', got {types!r}")
-        self._limits = Limits() if limits is None else limits
+        self._limits = DEFAULT_LIMITS if limits is None else limits
         self._on_error = on_error
         self._trust_statistics = bool(trust_statistics)
         # Columns whose types do not unite; with `defer_conflicts` it is an error to select them.

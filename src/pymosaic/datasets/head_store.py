@@ -28,7 +28,7 @@ from pymosaic.io import open_directory, open_source, resolve_location, status_of
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.kernels.column_union import ColumnUnion
 from pymosaic.limits import Limits
-from pymosaic.threads import num_threads, read_ahead
+from pymosaic.threads import num_threads, read_ahead, read_ahead_if_slow
 
 __all__ = ["BROKEN_FILE", "HeadStore"]
 
@@ -183,8 +183,10 @@ class HeadStore:
                 if self._read_ends is not None:
                     missing = [file for file in missing if file.path not in self._stored]
                     self._stored.update(self._read_ends(missing))
-        check = check or self._filesystem is None
-        workers = num_threads() if self._filesystem is None else _REMOTE_OPENERS
+        is_local = self._filesystem is None
+        check = check or is_local
+        workers = num_threads() if is_local else _REMOTE_OPENERS
+        open_all = read_ahead_if_slow if is_local else read_ahead
         load = partial(self._load_or_tell, check)
         found = ((file, self._known(check, file)) for file in files)
         # Handing a file to a thread costs more than looking up what is known of it.
@@ -193,7 +195,7 @@ class HeadStore:
             heads = cast("Iterable[tuple[DataFile, FileHead]]", run)
             if not is_known:
                 items = ((file, 1) for file, _ in run)
-                heads = read_ahead(load, items, workers, workers, "pymosaic-head")
+                heads = open_all(load, items, workers, workers, "pymosaic-head")
             for file, head in heads:
                 if isinstance(head, FileHead) and self._kept.get(file.path) is not head:
                     self._keep(file.path, head)

@@ -41,7 +41,7 @@ from pymosaic.format.annex import METADATA_SECTIONS, check_body
 from pymosaic.format.row_group_index import bucket_place
 from pymosaic.io import Sink, SinkLike, Source, SourceLike, open_sink, open_source
 from pymosaic.keywords import checked_keywords
-from pymosaic.limits import Limits
+from pymosaic.limits import DEFAULT_LIMITS, Limits
 from pymosaic.notebook import ShownFields
 from pymosaic.progress import Meter, Progress
 from pymosaic.threads import ordered_map, split_evenly
@@ -136,7 +136,7 @@ def merge(
     """
     if isinstance(files, str | bytes | bytearray | memoryview):
         raise InvalidOptionError(f"files must be a list of files, got {type(files).__name__}")
-    limits = Limits() if limits is None else limits
+    limits = DEFAULT_LIMITS if limits is None else limits
     inputs, block = _open_inputs(list(files), filesystem, limits)
     sink = open_sink(out, _filesystem_of(out, filesystem))
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ from pymosaic.datasets.partitioning import Partition
 from pymosaic.datasets.records import job_of
 from pymosaic.file.open_file import FileHead
 from pymosaic.format.bucket import buckets_of, is_paged, starts_of
+from pymosaic.format.row_group_index import bucket_place
 from pymosaic.io import time_of
 from pymosaic.kernels.catalog import Catalog
 from pymosaic.notebook import ShownFields
@@ -27,6 +29,9 @@ __all__ = [
     "make_pieces",
     "plan_file",
 ]
+
+# Up to this many buckets are measured without numpy.
+_FEW = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +153,31 @@ class BucketShares:
         self._buckets, wanted = np.unique(buckets_of(catalog, positions), return_counts=True)
         starts = starts_of(catalog, self._buckets)
         self._share = wanted / (starts_of(catalog, self._buckets + 1) - starts)
+        self._few: list[tuple[int, float]] | None = None
+        if len(self._buckets) <= _FEW:
+            self._few = list(zip(self._buckets.tolist(), self._share.tolist(), strict=True))
 
     def measure(self, head: FileHead, row_group: int) -> tuple[int, int]:
         """The number of buckets, and of compressed bytes, to read from a row group."""
+        if self._few is not None:
+            return self._measure_few(self._few, head, row_group)
         compressed, raw = head.index.bucket_sizes(row_group, self._buckets)
         share = np.where(is_paged(compressed, raw), self._share, 1.0)
         return int(np.count_nonzero(compressed)), int(np.ceil(compressed * share).sum())
+
+    @staticmethod
+    def _measure_few(
+        shares: list[tuple[int, float]], head: FileHead, row_group: int
+    ) -> tuple[int, int]:
+        """The same without numpy, which takes longer to start than a few buckets take."""
+        num_buckets = num_bytes = 0
+        for bucket, share in shares:
+            place = bucket_place(head.index, row_group, bucket)
+            if not place.missing:
+                num_buckets += 1
+                size = place.compressed_size
+                num_bytes += ceil(size * share) if place.paged else size
+        return num_buckets, num_bytes
 
 
 def plan_file(

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from pymosaic.arrow.structs import Structs
 from pymosaic.datasets.path_patterns import find_wildcard
-from pymosaic.file.metadata import FileMetadata
 from pymosaic.file.projection import Columns
 from pymosaic.file.reader import MosaicFile, Types, schema_metadata
 from pymosaic.io import SourceLike
@@ -21,6 +20,7 @@ from pymosaic.limits import Limits
 if TYPE_CHECKING:
     from pymosaic.datasets.dataset import Dataset
     from pymosaic.datasets.discovery import DatasetSource
+    from pymosaic.file.metadata import FileMetadata
     from pymosaic.filters.given import Filters
 
 __all__ = ["read_metadata", "read_schema", "read_table"]

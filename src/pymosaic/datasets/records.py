@@ -77,6 +77,8 @@ RECORDS_DIRECTORY = "_mosaic"
 STAGING_DIRECTORY = f"{RECORDS_DIRECTORY}/staging"
 DAY_SECONDS = 86400.0
 _VERSION = 2
+# A part of a path that begins with a dot, or with "_" if it is not "_key=value".
+_HIDDEN = re.compile(r"(?:^|/)(?:\.|_[^/=]*(?:/|\Z))")
 _DATA_FILE = re.compile(r"part-.+-([0-9a-f]{32})-[0-9]+\.mosaic")
 _RECORD = re.compile(
     r"([0-9a-f]{32})\.(?:([0-9]{1,18})\.)?"
@@ -124,10 +126,7 @@ def is_hidden(path: str) -> bool:
     >>> is_hidden("_mosaic/staging/x.mosaic"), is_hidden("a/.x.mosaic"), is_hidden("_k=1/x.mosaic")
     (True, True, False)
     """
-    return any(
-        part.startswith(".") or (part.startswith("_") and "=" not in part)
-        for part in path.split("/")
-    )
+    return _HIDDEN.search(path) is not None
 
 
 def natural_order(text: str) -> tuple[tuple[str | int, ...], ...]:

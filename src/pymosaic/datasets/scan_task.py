@@ -26,7 +26,7 @@ from pymosaic.io import Source, open_source, resolve_location, status_of, time_o
 from pymosaic.kernels.arrow_export import MemoryBudget
 from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
-from pymosaic.threads import num_threads, read_ahead
+from pymosaic.threads import num_threads, read_ahead, read_ahead_if_slow
 
 __all__ = ["BATCH_ROWS", "PartitionColumns", "ScanTask", "check_made_up", "read_pieces"]
 
@@ -34,6 +34,8 @@ BATCH_ROWS = 65_536
 # Maximum compressed bytes in flight; decoded, they take a few times as much.
 _AHEAD_BYTES = 64 << 20
 _REMOTE_READERS = 8
+# Compressed bytes that a thread might read in less time than it takes to hand them to another.
+_LIGHT_BYTES = 64 << 10
 # The width of the widest value of a partition column, except text.
 _PARTITION_WIDTH = 16
 # Files whose dictionaries a scan keeps.
@@ -204,10 +206,12 @@ def read_pieces(
     is_local: bool,
 ) -> Iterator[_OutcomeType]:
     """Read pieces ahead of the consumer, in order; what is open is closed at the end."""
-    workers = 1
-    if use_threads:
-        workers = num_threads() if is_local else _REMOTE_READERS
-    outcomes = read_ahead(reading.read, reading.units(pieces), workers, _AHEAD_BYTES)
+    read, units = reading.read, reading.units(pieces)
+    if is_local:
+        workers = num_threads() if use_threads else 1
+        outcomes = read_ahead_if_slow(read, units, workers, _AHEAD_BYTES, light=_LIGHT_BYTES)
+    else:
+        outcomes = read_ahead(read, units, _REMOTE_READERS if use_threads else 1, _AHEAD_BYTES)
     try:
         yield from outcomes
     finally:

@@ -252,7 +252,7 @@ def visible_files(storage: Directory, *, allow_missing: bool = False) -> Snapsho
     packs = list(snapshot.packs)
     for directory in snapshot.nested:
         inner = visible_files(storage.within(directory), allow_missing=allow_missing)
-        files += [replace(entry, path=f"{directory}/{entry.path}") for entry in inner.files]
+        files += [entry._replace(path=f"{directory}/{entry.path}") for entry in inner.files]
         missing += [f"{directory}/{path}" for path in inner.missing]
         packs += [(f"{directory}/{below}".rstrip("/"), names) for below, names in inner.packs]
     return replace(snapshot, files=tuple(files), missing=tuple(missing), packs=tuple(packs))

@@ -41,7 +41,7 @@ from pymosaic.file.open_file import FileHead, head_of
 from pymosaic.file.tail import read_from, read_tail
 from pymosaic.format.footer import Footer
 from pymosaic.io import Directory, Source, open_source, resolve_location, status_of
-from pymosaic.limits import Limits
+from pymosaic.limits import DEFAULT_LIMITS, Limits
 
 __all__ = [
     "StoredHead",
@@ -281,7 +281,7 @@ def read_end(
             modified = _modified(full_path, filesystem)
         source = open_source(full_path, filesystem)
         try:
-            end, footer = _end_of(source, Limits())
+            end, footer = _end_of(source, DEFAULT_LIMITS)
             size = source.size
         finally:
             source.close()

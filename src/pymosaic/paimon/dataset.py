@@ -13,7 +13,7 @@ from pymosaic.errors import InvalidOptionError
 from pymosaic.file.projection import Names, resolve_columns
 from pymosaic.filters.row_filter import Filter
 from pymosaic.keywords import checked_keywords
-from pymosaic.limits import Limits
+from pymosaic.limits import DEFAULT_LIMITS, Limits
 from pymosaic.paimon.row_ranges import MergedRows, Rows, plan_rows
 from pymosaic.paimon.scan import PaimonScan
 from pymosaic.paimon.table import PaimonTable, open_table
@@ -48,7 +48,7 @@ class PaimonDataset(ArrowDataset):
         super().__init__()
         if limits is not None and not isinstance(limits, Limits):
             raise InvalidOptionError(f"limits must be a pymosaic.Limits, got {limits!r}")
-        self._limits = Limits() if limits is None else limits
+        self._limits = DEFAULT_LIMITS if limits is None else limits
         self._table = table
         travels = any(item is not None for item in (snapshot, tag, timestamp))
         found = None
