@@ -22,9 +22,10 @@ __all__ = ["main"]
 _WAYS = ("convert", "df.write")
 
 
-def _make_data(directory: Path, columns: int, rows: int, files: int) -> None:
+def _make_data(directory: Path, columns: int, rows: int, files: int, source: str) -> None:
     import numpy as np
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
     import pymosaic
 
@@ -32,10 +33,14 @@ def _make_data(directory: Path, columns: int, rows: int, files: int) -> None:
     directory.mkdir()
     for number in range(files):
         values = {f"c{place:06d}": random.normal(size=rows).round(3) for place in range(columns)}
-        pymosaic.write_table(pa.table(values), directory / f"{number}.mosaic", compression_level=1)
+        path = directory / f"{number}.{source}"
+        if source == "parquet":
+            pq.write_table(pa.table(values), path)
+        else:
+            pymosaic.write_table(pa.table(values), path, compression_level=1)
 
 
-def _child(way: str, directory: Path) -> None:
+def _child(way: str, directory: Path, format: str) -> None:
     import pymosaic.spark
     from pymosaic.spark.jobs import convert
 
@@ -44,9 +49,9 @@ def _child(way: str, directory: Path) -> None:
 
     def action(source: Path, target: Path) -> None:
         if way == "convert":
-            convert(spark, source, target, format="mosaic", compressionLevel=1)
+            convert(spark, source, target, format=format, compressionLevel=1)
         else:
-            frame = spark.read.format("mosaic").load(str(source))
+            frame = spark.read.format(format).load(str(source))
             frame.write.format("mosaic").option("compressionLevel", "1").save(str(target))
 
     action(directory / "small", directory / f"small-{way}")
@@ -61,19 +66,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--columns", type=int, default=10_000)
     parser.add_argument("--rows", type=int, default=250, help="rows of each file")
     parser.add_argument("--files", type=int, default=4)
+    parser.add_argument("--source", default="mosaic", choices=("mosaic", "parquet"))
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.child:
         way, directory = options.child
-        _child(way, Path(directory))
+        _child(way, Path(directory), options.source)
         return 0
     rows = [["", "by the clock", "processor time"]]
     with tempfile.TemporaryDirectory() as name:
         base = Path(name)
-        _make_data(base / "small", 10, 10, 1)
-        _make_data(base / "wide", options.columns, options.rows, options.files)
+        _make_data(base / "small", 10, 10, 1, options.source)
+        _make_data(base / "wide", options.columns, options.rows, options.files, options.source)
         for way in _WAYS:
-            found = in_session("benchmarks.spark_convert", "--child", way, base)
+            child = ("--source", options.source, "--child", way, base)
+            found = in_session("benchmarks.spark_convert", *child)
             texts = [format_value(found[key], "seconds") for key in ("clock", "processor")]
             rows.append([way, *texts])
     print(plain_table(rows))

@@ -11,7 +11,6 @@ from pyspark.sql import functions as f
 
 import pymosaic
 from pymosaic.spark.jobs import packed_shuffle, pivot
-from pymosaic.spark.jobs.entity_chunks import split
 from pymosaic.spark.jobs.feature_counts import Features, count_features
 from pymosaic.spark.jobs.packed_shuffle import (
     PackedRows,
@@ -23,6 +22,7 @@ from pymosaic.spark.jobs.packed_shuffle import (
     slots_for,
     unpack,
 )
+from pymosaic.spark.jobs.payloads import Payload
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 7, 200])
@@ -50,41 +50,103 @@ def test_numbers_are_made_dense_in_either_way():
     assert [_dense(numbers, limit)[0].tolist() for limit in (901, 1 << 40)] == [[2, 1, 2, 3, 0]] * 2
 
 
-@pytest.mark.parametrize("num_columns", [1, 1 << 20, 8 << 20])
-def test_chunks_of_rows_in_any_order_hold_whole_entities(num_columns):
+FEATURES = pa.array([f"f{number}" for number in range(90)])
+
+
+def packed(random: np.random.Generator, partitions: int) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """Rows, and their payloads for targets from 5 on."""
+    keys = random.integers(0, 40, 500)
+    feature = FEATURES.take(pa.array(random.integers(0, 90, 500)))
+    rows = pa.record_batch({"key": keys, "feature": feature, "n": np.arange(500)})
+    encoded = rows.set_column(1, "feature", feature.dictionary_encode())
+    targets = np.arange(partitions, dtype=np.int32) + 5
+    return rows, _packed(encoded, 1, (keys % partitions).astype(np.int32), targets)
+
+
+def parsed(column: pa.Array) -> list[Payload]:
+    return [Payload.parse(x.as_buffer(), [pa.int64()], [pa.int64()]) for x in column]
+
+
+@pytest.mark.parametrize("num_columns", [1, 1 << 19, 8 << 20])
+def test_chunks_of_payloads_hold_whole_entities(num_columns):
     random = np.random.default_rng(1)
-    entity = random.permutation(np.repeat(np.arange(50), 3))
-    rows = pa.record_batch({"key": entity, "n": np.arange(len(entity))})
-    found = list(split(rows, entity, num_columns))
+    rows, first = packed(random, 1)
+    payloads = parsed(first["payload"]) + parsed(packed(random, 1)[1]["payload"])
+    found = list(unpack(payloads, FEATURES, num_columns))
     assert max(chunk.num_entities for chunk in found) <= max(1, (4 << 20) // num_columns)
-    assert [key for chunk in found for key in chunk.keys(1)[0].to_pylist()] == list(range(50))
-    numbers = [row for chunk in found for row in chunk.rows["n"].to_pylist()]
-    assert sorted(numbers) == list(range(len(entity)))
+    keys = [key for chunk in found for key in chunk.keys[0].to_pylist()]
+    assert keys == sorted(set(keys))
+    assert set(rows["key"].to_pylist()) <= set(keys)
+    seen = [n for chunk in found for piece in chunk.pieces for n in piece.values[0].to_pylist()]
+    assert sorted(seen) == sorted([*range(500)] * 2)
 
 
 @pytest.mark.parametrize("partitions", [1, 3, 70_000])
 def test_payloads_hold_the_rows_of_their_partition(partitions):
-    random = np.random.default_rng(2)
-    keys = random.integers(0, 40, 500)
-    feature = pa.array([f"f{number}" for number in random.integers(0, 90, 500)])
-    rows = pa.record_batch(
-        {"key": keys, "feature": feature.dictionary_encode(), "n": np.arange(500)}
-    )
-    partition = (keys % partitions).astype(np.int32)
-    targets = np.arange(partitions, dtype=np.int32) + 5
-    packed = _packed(rows, partition, targets)
-    found = []
+    rows, payloads = packed(np.random.default_rng(2), partitions)
+    found: list[tuple[int, int, str]] = []
+    for number, target in enumerate(payloads["target"].to_pylist()):
+        for payload in parsed(payloads.slice(number, 1)["payload"]):
+            assert len(payload.features) <= len(payload.feature)
+        for chunk in unpack(parsed(payloads.slice(number, 1)["payload"]), FEATURES, 10):
+            assert {key % partitions for key in chunk.keys[0].to_pylist()} == {target - 5}
+            for piece in chunk.pieces:
+                key = chunk.keys[0].take(pa.array(piece.entity)).to_pylist()
+                feature = FEATURES.take(pa.array(piece.feature)).to_pylist()
+                found += zip(piece.values[0].to_pylist(), key, feature, strict=True)
+    columns = (rows["n"], rows["key"], rows["feature"])
+    assert sorted(found) == list(zip(*(x.to_pylist() for x in columns), strict=True))
 
-    def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
-        assert len(batch["feature"].dictionary) <= len(batch)
-        names = batch["feature"].cast(pa.string())
-        return pa.record_batch({"key": batch["key"], "feature": names, "n": batch["n"]})
 
-    for number, target in enumerate(packed["target"].to_pylist()):
-        for chunk in unpack([packed.slice(number, 1)], plain, 1, 10):
-            assert {key % partitions for key in chunk.rows["key"].to_pylist()} == {target - 5}
-            found += [(row["n"], row["feature"]) for row in chunk.rows.to_pylist()]
-    assert sorted(found) == list(enumerate(feature.to_pylist()))
+TYPES = """
+    IF(id % 13 = 0, NULL, concat('clé ', id % 13)) AS place,
+    CASE id % 5 WHEN 0 THEN double('NaN') WHEN 1 THEN -0.0D WHEN 2 THEN 0.0D END AS scale,
+    id % 3 = 0 AS flag,
+    id DIV 500 AS part,
+    concat(IF(id % 41 = 0, '', 'feature ü '), CAST(id % 41 AS string)) AS feature,
+    IF(id % 41 % 13 = 0 AND id % 7 > 0, id % 2 = 0, NULL) AS v0,
+    IF(id % 41 % 13 = 1 AND id % 7 > 0, CAST(id % 100 - 50 AS byte), NULL) AS v1,
+    IF(id % 41 % 13 = 2, CAST(id AS short), NULL) AS v2,
+    IF(id % 41 % 13 = 3, CAST(-id AS int), NULL) AS v3,
+    IF(id % 41 % 13 = 4, id * 10000000000, NULL) AS v4,
+    IF(id % 41 % 13 = 5, CAST(IF(id % 4 = 0, 'NaN', '-0.0') AS float), NULL) AS v5,
+    IF(id % 41 % 13 = 6, CAST(IF(id % 4 = 0, 'NaN', '-0.0') AS double), NULL) AS v6,
+    IF(id % 41 % 13 = 7, CAST(-id AS decimal(9, 2)), NULL) AS v7,
+    IF(id % 41 % 13 = 8, CAST(-id AS decimal(38, 3)) * 1e20BD, NULL) AS v8,
+    IF(id % 41 % 13 = 9, date_add(DATE '1969-01-01', CAST(id AS int)), NULL) AS v9,
+    IF(id % 41 % 13 = 10, timestamp_micros(id * 1000001), NULL) AS v10,
+    IF(id % 41 % 13 = 11, repeat('é', CAST(id % 5 AS int)), NULL) AS v11,
+    IF(id % 41 % 13 = 12, CAST(repeat('x', CAST(id % 5 AS int)) AS binary), NULL) AS v12
+"""
+
+
+@pytest.mark.parametrize("limit", [1, 2_000, 16 << 20])
+def test_the_jvm_packs_as_python_does(spark, tmp_path, monkeypatch, limit):
+    rows = spark.range(0, 3_000, 1, 3).selectExpr(*TYPES.strip().split(",\n"))
+    rows.write.parquet(str(tmp_path / "long"))
+    options: dict[str, Any] = {
+        "entity": ["place", "scale", "flag", "part"],
+        "feature": "feature",
+    }
+    # Of a scan without expressions, batches are read.
+    scan = spark.read.parquet(str(tmp_path / "long"))
+    plain: dict[str, Any] = {"entity": ["place", "flag", "part"], "feature": "feature"}
+    ways = {}
+    for name, way in (("jvm", None), ("python", packed_shuffle._kept_by_cache)):
+        if way is not None:
+            monkeypatch.setattr(packed_shuffle, "_kept_by_shuffle", way)
+        monkeypatch.setattr(packed_shuffle, "_BATCH_BYTES", limit)
+        for kind, frame, given in (("rows", rows, options), ("scan", scan.drop("scale"), plain)):
+            path = tmp_path / f"{name} {kind}"
+            report = pivot(spark, frame, path, partitions=3, **given)
+            assert report.rows_in == rows.count()
+            # As text, where NaN is equal to itself, and -0.0 not to 0.0.
+            tables = [pymosaic.read_table(x) for x in pymosaic.dataset(path).files]
+            texts = sorted(str((table.schema, table.to_pylist())) for table in tables)
+            ways[name, kind] = (report.rows, report.columns, report.features, texts)
+    assert ways["jvm", "rows"] == ways["python", "rows"]
+    assert ways["jvm", "scan"] == ways["python", "scan"]
+    assert ways["jvm", "rows"][1:3] == (45, 41)
 
 
 def test_both_ways_make_the_same_files(spark, tmp_path, monkeypatch):
@@ -125,6 +187,21 @@ def test_rows_that_are_estimated_too_many_are_not_packed(spark, tmp_path, monkey
     assert (report.rows, report.features) == (5, 20)
 
 
+def tracker(spark: Any) -> Any:
+    """What knows where the files of shuffles are."""
+    scheduler = spark.sparkContext._jsc.sc().dagScheduler()
+    field = scheduler.getClass().getDeclaredField("mapOutputTracker")
+    field.setAccessible(True)
+    return field.get(scheduler)
+
+
+def shuffles(spark: Any) -> set[int]:
+    """The shuffles whose files Spark keeps."""
+    found = tracker(spark).shuffleStatuses()
+    numbers = found.keysIterator()
+    return {numbers.next() for _ in range(found.size())}
+
+
 def test_long_rows_are_read_once_and_nothing_is_kept(spark, tmp_path):
     marks = tmp_path / "marks"
     marks.mkdir()
@@ -133,8 +210,7 @@ def test_long_rows_are_read_once_and_nothing_is_kept(spark, tmp_path):
         (marks / uuid.uuid4().hex).touch()
         yield from batches
 
-    kept = spark.sparkContext._jsc.getPersistentRDDs
-    before = kept().size()
+    before = shuffles(spark)
     rows = spark.range(0, 600, 1, 2).selectExpr(
         "id % 20 AS entity", "concat('f', id DIV 20) AS feature", "id * 0.5 AS value"
     )
@@ -144,12 +220,14 @@ def test_long_rows_are_read_once_and_nothing_is_kept(spark, tmp_path):
     assert len(list(marks.iterdir())) == 2
     with pytest.raises(pymosaic.InvalidDataError, match="several values"):
         pivot(spark, long.union(long), tmp_path / "twice", entity="entity", feature="feature")
-    assert kept().size() == before
+    assert shuffles(spark) <= before
 
 
 def test_rows_are_packed_for_numbers_of_tasks_that_divide_the_slots(spark):
     assert [slots_for(x) for x in (1, 2, 7, 12, 200)] == [16, 16, 28, 24, 200]
-    packed = PackedRows(spark.range(0), Features(0, {}), 3 * (256 << 20), slots_for(12))
+    packed = PackedRows(
+        lambda tasks: spark.range(0), Features(0, {}), 3 * (256 << 20), slots_for(12)
+    )
     assert [packed.partitions_for(x) for x in (1, 5, 12, 13, 24, 99)] == [1, 6, 12, 24, 24, 24]
     assert [packed.fits(x) for x in (2, 3)] == [False, True]
     targets = _targets(24)
@@ -172,14 +250,19 @@ def test_features_of_batches_are_united():
         Features.of([counted([None, "a", None], [1, 2, 3])])
 
 
-def test_payloads_that_are_lost_are_made_again_in_any_order(spark, tmp_path, monkeypatch):
+@pytest.mark.parametrize("way", ["_kept_by_shuffle", "_kept_by_cache"])
+def test_payloads_that_are_lost_are_made_again_in_any_order(spark, tmp_path, monkeypatch, way):
+    monkeypatch.setattr(packed_shuffle, "_kept_by_shuffle", getattr(packed_shuffle, way))
     module = sys.modules["pymosaic.spark.jobs.pivot"]
     make_plan = module.make_plan
     mark = tmp_path / "lost"
 
     def losing(*arguments: Any) -> Any:
         mark.touch()
-        spark.catalog.clearCache()
+        if way == "_kept_by_cache":
+            spark.catalog.clearCache()
+        else:
+            tracker(spark).unregisterAllMapAndMergeOutput(max(shuffles(spark)))
         return make_plan(*arguments)
 
     def turned(batches):
@@ -196,3 +279,12 @@ def test_payloads_that_are_lost_are_made_again_in_any_order(spark, tmp_path, mon
     found = pymosaic.dataset(tmp_path / "wide").scan().to_table().sort_by("entity").to_pylist()
     expected = [{f"f{n}": 3 * n + entity for n in range(20)} for entity in range(3)]
     assert found == [{"entity": n} | row for n, row in enumerate(expected)]
+    assert mark.exists()
+
+
+def test_rows_without_a_feature_are_refused_in_both_ways(spark, tmp_path, monkeypatch):
+    long = spark.range(6).selectExpr("id AS e", "IF(id % 3 = 0, NULL, 'f') AS f", "id AS v")
+    for way in (packed_shuffle._kept_by_shuffle, packed_shuffle._kept_by_cache):
+        monkeypatch.setattr(packed_shuffle, "_kept_by_shuffle", way)
+        with pytest.raises(pymosaic.InvalidDataError, match="2 rows have no feature"):
+            pivot(spark, long, tmp_path / "wide", entity="e", feature="f")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["Chunk", "chunks", "split"]
+__all__ = ["Chunk", "bounded", "chunks"]
 
 # Bounds on the rows of a chunk, and on the cells of the batch made from it. Processing a chunk
 # temporarily takes about three times as much.
@@ -82,31 +81,11 @@ def chunks(batches: Iterable[pa.RecordBatch], num_keys: int, num_columns: int) -
         yield Chunk(pa.concat_batches(held), np.concatenate(numbers))
 
 
-def split(rows: pa.RecordBatch, entity: npt.NDArray[np.int64], num_columns: int) -> Iterator[Chunk]:
-    """Split rows in any order into chunks; an entity is never in two of them.
-
-    Parameters
-    ----------
-    rows : pyarrow.RecordBatch
-        The rows, at least one; the key columns come first.
-    entity : numpy.ndarray
-        For each row, the number of its entity, in the order that they are wanted in.
-    num_columns : int
-        Number of columns of the result, which bounds the entities in a chunk.
-    """
-    num_entities = int(entity.max()) + 1
+def bounded(num_entities: int, num_bytes: int, num_columns: int) -> int:
+    """How many entities a chunk may have if all are in chunks of about equal size."""
     most = max(1, _MAX_CELLS // max(1, num_columns))
-    count = max(-(-num_entities // most), -(-rows.nbytes // _MAX_BYTES))
-    if count <= 1:
-        yield Chunk(rows, entity)
-        return
-    most = -(-num_entities // count)
-    which = entity // most
-    order = np.argsort(which, kind="stable")
-    starts = np.searchsorted(which, np.arange(-(-num_entities // most) + 1), sorter=order)
-    for number, (start, end) in enumerate(itertools.pairwise(starts.tolist())):
-        chosen = order[start:end]
-        yield Chunk(rows.take(pa.array(chosen)), entity[chosen] - number * most)
+    count = max(1, -(-num_entities // most), -(-num_bytes // _MAX_BYTES))
+    return max(1, -(-num_entities // count))
 
 
 def _pair(last: pa.RecordBatch, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -33,13 +33,20 @@ class Features:
     counts: dict[str, tuple[int, ...]]
 
     @classmethod
-    def of(cls, tables: Sequence[pa.Table]) -> Features:
-        """Unite tables of features, their numbers of rows, and of values per value column."""
+    def of(cls, tables: Sequence[pa.Table], nameless: int = 0) -> Features:
+        """Unite tables of features, their numbers of rows, and of values per value column.
+
+        Raises
+        ------
+        InvalidDataError
+            If there are rows without a feature, which is null, or which are counted apart.
+        """
         if not tables:
             return cls(0, {})
         features, rows, *counts = unite_counts(tables).to_pydict().values()
         if None in features:
-            nameless = rows[features.index(None)]
+            nameless += rows[features.index(None)]
+        if nameless:
             raise InvalidDataError(f"{nameless} rows have no feature: their feature name is null")
         found = dict(zip(features, zip(*counts, strict=True), strict=True))
         return cls(sum(rows), {name: found[name] for name in sorted(found)})

@@ -1,24 +1,27 @@
-"""Long rows packed into few Arrow payloads: read once, kept and shuffled by Spark.
+"""Long rows packed into few payloads: read once, kept and shuffled by Spark.
 
 ::
 
-    rows ─► in each task: batches of many rows ─► for each target task one payload of Arrow data;
+    rows ─► in each task: columns of many rows ─► for each slot one payload;
                                                   at the end, the features of all of them, counted
          ─► kept by Spark, while the driver unites the features and plans the wide rows
-         ─► shuffle of the payloads
-         ─► in each task: its rows as one batch ─► chunks of whole entities, in order
+         ─► in each task: the payloads of its slots ─► chunks of whole entities, in order
 
 Spark neither copies nor sorts single rows. In return, a task holds all of its rows at once, so this
 is for rows that fit: see :meth:`PackedRows.fits`. A payload has the names of its own features, so
 that Spark may compute any of them again.
+
+Rows are packed in the JVM (``MosaicPacker.java``), and the files of one shuffle keep them. Connect
+cannot ask for that: there, Python packs them, Spark caches the payloads, and shuffles them later.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +29,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from pymosaic.spark.jobs.entity_chunks import Chunk, split
+from pymosaic.spark.jobs.cells import NumberedChunk, NumberedRows, feature_numbers
+from pymosaic.spark.jobs.entity_chunks import bounded
 from pymosaic.spark.jobs.feature_counts import Features, count_features, unite_counts
+from pymosaic.spark.jobs.payloads import Payload, read_counts
 from pymosaic.spark.jobs.tasks import Watch
-from pymosaic.spark.session import own_python
+from pymosaic.spark.session import for_tasks, own_python
 from pymosaic.spark.types import conform
 
 if TYPE_CHECKING:
@@ -46,7 +51,6 @@ _LEAST_SLOTS = 16
 # Spark's estimates from here on mean that it has none.
 _NO_ESTIMATE = 1 << 62
 _COLUMNS = "target int, payload binary, size long, features binary"
-_Encode = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 def can_pack(schema: pa.Schema) -> bool:
@@ -72,8 +76,9 @@ class PackedRows:
 
     Parameters
     ----------
-    frame : pyspark.sql.DataFrame
-        The payloads and their targets, and what tasks counted.
+    payloads : callable
+        Gives the payloads for a number of tasks as a frame of one column; rows with equal keys are
+        in one partition. :func:`unpack` reads them.
     features : Features
         The features of all rows.
     num_bytes : int
@@ -82,7 +87,7 @@ class PackedRows:
         Tasks that the rows are packed for; each of its divisors is a possible number, too.
     """
 
-    frame: DataFrame
+    payloads: Callable[[int], DataFrame]
     features: Features
     num_bytes: int
     slots: int
@@ -94,11 +99,6 @@ class PackedRows:
     def fits(self, partitions: int) -> bool:
         """Whether so many tasks can hold their share."""
         return self.num_bytes <= partitions * _MAX_TASK_BYTES
-
-    def shuffled(self, partitions: int) -> DataFrame:
-        """Payloads where rows with equal keys are in one partition; :func:`unpack` reads them."""
-        payloads = self.frame.where("payload IS NOT NULL").select("target", "payload")
-        return payloads.repartition(partitions, "target")
 
 
 def slots_for(parallel: int) -> int:
@@ -140,8 +140,47 @@ def kept(
     slots : int
         The number of tasks to pack them for.
     """
+    way = _kept_by_shuffle if hasattr(long, "_jdf") else _kept_by_cache
+    with way(watch, long, schema, keys, slots) as packed:
+        yield packed
+
+
+@contextmanager
+def _kept_by_shuffle(
+    watch: Watch, long: Any, schema: pa.Schema, keys: list[str], slots: int
+) -> Iterator[PackedRows]:
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
+
+    spark = long.sparkSession
+    rows: Any = long.select(*schema.names)
+    packers: list[Any] = []
+
+    def pack() -> bytes:
+        # Planning may run parts of a query, too.
+        packers.append(for_tasks(spark, "MosaicPacker", rows._jdf, len(keys), slots, _BATCH_BYTES))
+        return bytes(packers[0].counts())
+
+    try:
+        counts, nameless, num_bytes = read_counts(watch.run(pack), len(schema) - len(keys) - 1)
+        yield PackedRows(
+            lambda tasks: ClassicFrame(packers[0].payloads(tasks), spark),
+            Features.of([counts], nameless),
+            num_bytes,
+            slots,
+        )
+    finally:
+        for packer in packers:
+            packer.release()
+
+
+@contextmanager
+def _kept_by_cache(
+    watch: Watch, long: DataFrame, schema: pa.Schema, keys: list[str], slots: int
+) -> Iterator[PackedRows]:
     from pyspark.sql import functions as f
 
+    # As repartition(slots, *keys) distributes rows.
+    slot = f.pmod(f.hash(*keys), f.lit(slots)).cast("int").alias("slot")
     targets = _targets(slots)
     num_keys = len(keys)
 
@@ -152,15 +191,18 @@ def kept(
             encoded = _with_dictionary(conform(rows.select(names), schema), num_keys)
             found = count_features(encoded.column(num_keys), encoded.columns[num_keys + 1 :])
             counts = found if counts is None else unite_counts([counts, found])
-            yield _packed(encoded, rows.column(0).to_numpy(), targets)
+            yield _packed(encoded, num_keys, rows.column(0).to_numpy(), targets)
         if counts is not None:
             yield _message(counts)
 
-    # As repartition(slots, *keys) distributes rows.
-    slot = f.pmod(f.hash(*keys), f.lit(slots)).cast("int").alias("slot")
     with own_python(long.sparkSession):
-        frame = long.select(slot, "*").mapInArrow(pack, _COLUMNS)
+        frame = long.select(slot, *schema.names).mapInArrow(pack, _COLUMNS)
     frame.persist()
+
+    def payloads(tasks: int) -> DataFrame:
+        found = frame.where("payload IS NOT NULL").repartition(tasks, "target")
+        return found.select("payload")
+
     try:
         told = watch.run(frame.select("size", "features").toArrow)
         counts = [
@@ -168,7 +210,7 @@ def kept(
             for features in told["features"].drop_null()
         ]
         num_bytes = pc.sum(told["size"]).as_py() or 0
-        yield PackedRows(frame, Features.of(counts), num_bytes, slots)
+        yield PackedRows(payloads, Features.of(counts), num_bytes, slots)
     finally:
         frame.unpersist()
 
@@ -181,25 +223,18 @@ def _with_dictionary(rows: pa.RecordBatch, place: int) -> pa.RecordBatch:
 
 
 def _message(counts: pa.Table) -> pa.RecordBatch:
+    sink = pa.BufferOutputStream()
     # Names are alike, and the driver gets those of each task.
     options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(sink, counts.schema, options=options) as stream:
+        stream.write(counts)
     columns = [
         pa.array([None], pa.int32()),
         pa.array([None], pa.binary()),
         pa.array([None], pa.int64()),
-        pa.array([_stream(counts, options)], pa.binary()),
+        pa.array([sink.getvalue().to_pybytes()], pa.binary()),
     ]
     return pa.RecordBatch.from_arrays(columns, names=["target", "payload", "size", "features"])
-
-
-def _stream(
-    rows: pa.RecordBatch | pa.Table, options: pa.ipc.IpcWriteOptions | None = None
-) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema, options=options) as stream:
-        stream.write(rows)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
 
 
 def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -216,9 +251,16 @@ def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _packed(
-    rows: pa.RecordBatch, slot: npt.NDArray[np.int32], targets: npt.NDArray[np.int32]
+    rows: pa.RecordBatch,
+    num_keys: int,
+    slot: npt.NDArray[np.int32],
+    targets: npt.NDArray[np.int32],
 ) -> pa.RecordBatch:
-    """One payload for each slot that has rows."""
+    """One payload for each slot that has rows; rows without a feature are dropped."""
+    named = rows.column(num_keys).is_valid()
+    if not pc.all(named).as_py():
+        rows = rows.filter(named)
+        slot = slot[named.to_numpy(zero_copy_only=False)]
     if len(targets) > 1:
         order = _stable_order(slot, len(targets))
         rows = rows.take(pa.array(order))
@@ -227,7 +269,7 @@ def _packed(
     starts = np.searchsorted(slot, found)
     ends = np.append(starts[1:], len(slot))
     payloads = [
-        _stream(_with_small_dictionaries(rows.slice(start, end - start)))
+        _payload(rows.slice(start, end - start), num_keys).emit()
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
     ]
     columns = [
@@ -239,15 +281,19 @@ def _packed(
     return pa.RecordBatch.from_arrays(columns, names=["target", "payload", "size", "features"])
 
 
-def _with_small_dictionaries(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows whose dictionaries are not longer than they are."""
-    columns = [
-        column.cast(column.type.value_type).dictionary_encode()
-        if types.is_dictionary(column.type) and len(column.dictionary) > len(column)
-        else column
-        for column in rows.columns
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=rows.schema.names)
+def _payload(rows: pa.RecordBatch, num_keys: int) -> Payload:
+    """Rows of one slot; each has an entity of its own, as equal ones are found later."""
+    columns = rows.columns
+    feature = columns[num_keys]
+    if len(feature.dictionary) > len(feature):
+        feature = feature.cast(feature.type.value_type).dictionary_encode()
+    return Payload(
+        columns[:num_keys],
+        feature.dictionary,
+        np.arange(len(feature)),
+        feature.indices.to_numpy(),
+        columns[num_keys + 1 :],
+    )
 
 
 def _stable_order(numbers: npt.NDArray[np.int32], limit: int) -> npt.NDArray[np.int64]:
@@ -282,30 +328,65 @@ def _spark_hash(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
 
 
 def unpack(
-    batches: Iterable[pa.RecordBatch], encode: _Encode, num_keys: int, num_columns: int
-) -> Iterator[Chunk]:
+    payloads: Iterable[Payload], features: pa.Array, num_columns: int
+) -> Iterator[NumberedChunk]:
     """The rows of a task in chunks of whole entities, in the order of their keys.
 
     Parameters
     ----------
-    batches : iterable of pyarrow.RecordBatch
-        Shuffled payloads.
-    encode : callable
-        Makes rows of one schema of a payload's rows, which have dictionaries of their own.
-    num_keys : int
-        Number of key columns, which come first.
+    payloads : iterable of Payload
+        The payloads of the task.
+    features : pyarrow.Array
+        Names of all features.
     num_columns : int
         Number of columns of the result, which bounds the entities in a chunk.
     """
-    held = [
-        encode(pa.ipc.open_stream(payload.as_buffer()).read_next_batch())
-        for batch in batches
-        for payload in batch.column(1)
-    ]
-    if held:
-        rows = pa.concat_batches(held)
-        held.clear()
-        yield from split(rows, _entities(rows, num_keys), num_columns)
+    held = list(payloads)
+    if not held:
+        return
+    num_keys = len(held[0].keys)
+    keys = pa.RecordBatch.from_arrays(
+        [pa.concat_arrays([payload.keys[place] for payload in held]) for place in range(num_keys)],
+        names=[f"key_{place}" for place in range(num_keys)],
+    )
+    numbers = _entities(keys, num_keys)
+    some = np.empty(int(numbers.max(initial=-1)) + 1, np.int64)
+    some[numbers] = np.arange(len(numbers))
+    num_bytes = sum(column.nbytes for payload in held for column in payload.values)
+    most = bounded(len(some), num_bytes, num_columns)
+    num_chunks = -(-len(some) // most)
+    pieces: list[list[NumberedRows]] = [[] for _ in range(num_chunks)]
+    start = 0
+    while held:
+        payload = held.pop()
+        end = len(numbers) - start
+        entity = numbers[end - len(payload.keys[0]) : end][payload.entity]
+        start += len(payload.keys[0])
+        feature = feature_numbers(payload.features, features)[payload.feature]
+        rows = NumberedRows(entity.astype(np.int32), feature, payload.values)
+        for number, piece in _split(rows, most):
+            pieces[number].append(piece)
+    for number in range(num_chunks):
+        chosen = pa.array(some[number * most : (number + 1) * most])
+        yield NumberedChunk([column.take(chosen) for column in keys.columns], pieces[number])
+        pieces[number] = []
+
+
+def _split(rows: NumberedRows, most: int) -> Iterator[tuple[int, NumberedRows]]:
+    """The rows of each chunk of so many entities, with numbers of entities in it."""
+    which, entity = np.divmod(rows.entity, np.int32(most))
+    last = int(which.max(initial=0))
+    if last == 0:
+        yield 0, rows
+        return
+    order = _stable_order(which, last + 1)
+    bounds = np.searchsorted(which, np.arange(last + 2), sorter=order)
+    entity, feature = entity[order], rows.feature[order]
+    values = [column.take(pa.array(order)) for column in rows.values]
+    for number, (start, end) in enumerate(itertools.pairwise(bounds.tolist())):
+        if end > start:
+            columns = [column.slice(start, end - start) for column in values]
+            yield number, NumberedRows(entity[start:end], feature[start:end], columns)
 
 
 def _entities(rows: pa.RecordBatch, num_keys: int) -> npt.NDArray[np.int64]:

@@ -204,7 +204,7 @@ def pivot(
             case_sensitive=is_case_sensitive(spark),
         )
         if packed is not None and packed.fits(tasks := packed.partitions_for(wanted)):
-            rows = packed.shuffled(tasks)
+            rows = packed.payloads(tasks)
             written = write_by_tasks(watch, rows, writer, plan.assemble_packed)
         else:
             rows = cells.sortWithinPartitions(*keys)

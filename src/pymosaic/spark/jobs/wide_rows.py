@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pymosaic.errors import InvalidDataError, InvalidOptionError
 from pymosaic.spark.jobs import packed_shuffle
-from pymosaic.spark.jobs.entity_chunks import Chunk, chunks
+from pymosaic.spark.jobs.cells import NumberedChunk, NumberedRows, feature_numbers, in_cells
+from pymosaic.spark.jobs.entity_chunks import chunks
 from pymosaic.spark.jobs.feature_counts import Features
 from pymosaic.spark.jobs.long_rows import LongColumns
+from pymosaic.spark.jobs.payloads import Payload
 from pymosaic.spark.types import conform
 
 if TYPE_CHECKING:
@@ -53,64 +54,73 @@ class WidePlan:
     parts: tuple[_Part, ...]
     names: LongColumns
 
-    @property
-    def _packed_schema(self) -> pa.Schema:
-        return self.long_schema.set(self.num_keys, pa.field("feature", pa.int32()))
-
-    def encode(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Long rows with the numbers of features instead of their names."""
-        columns = rows.columns
-        feature = columns[self.num_keys].dictionary_encode()
-        numbers = pc.index_in(feature.dictionary, value_set=self.features)
-        columns[self.num_keys] = numbers.take(feature.indices)
-        return pa.RecordBatch.from_arrays(columns, schema=self._packed_schema)
-
     def assemble_packed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Wide batches from packed rows."""
-        width = len(self.schema)
-        for chunk in packed_shuffle.unpack(batches, self.encode, self.num_keys, width):
-            yield self._widen(chunk)
+        types = self.long_schema.types
+        keys, values = types[: self.num_keys], types[self.num_keys + 1 :]
+        payloads = (
+            Payload.parse(payload.as_buffer(), keys, values)
+            for batch in batches
+            for payload in batch.column(0)
+        )
+        for rows in packed_shuffle.unpack(payloads, self.features, len(self.schema)):
+            yield self._widen(rows)
 
     def assemble(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Wide batches from long rows sorted by entity."""
         conformed = (conform(batch, self.long_schema) for batch in batches)
         for chunk in chunks(conformed, self.num_keys, len(self.schema)):
-            yield self._widen(Chunk(self.encode(chunk.rows), chunk.entity))
+            columns = chunk.rows.columns
+            feature = columns[self.num_keys].dictionary_encode()
+            numbers = feature_numbers(feature.dictionary, self.features)
+            indices = feature.indices.fill_null(len(feature.dictionary)).to_numpy()
+            rows = NumberedRows(
+                chunk.entity, np.append(numbers, -1)[indices], columns[self.num_keys + 1 :]
+            )
+            yield self._widen(NumberedChunk(chunk.keys(self.num_keys), [rows]))
 
-    def _widen(self, chunk: Chunk) -> pa.RecordBatch:
-        arrays: list[pa.Array] = [*chunk.keys(self.num_keys)]
+    def _widen(self, chunk: NumberedChunk) -> pa.RecordBatch:
+        arrays: list[pa.Array] = [*chunk.keys]
         arrays += [None] * (len(self.schema) - self.num_keys)
         count = chunk.num_entities
-        features = chunk.rows.column(self.num_keys).fill_null(-1).to_numpy()
         for number, part in enumerate(self.parts):
-            values = chunk.rows.column(self.num_keys + 1 + number)
-            rows = np.flatnonzero(values.is_valid().to_numpy(zero_copy_only=False))
-            which = part.numbers[features[rows]]
-            if len(rows) and which.min() < 0:
-                raise InvalidDataError(
-                    f"column {self.names.values[number]!r} has values of features that it did not "
-                    "have before: the source changed while it was read"
-                )
-            cells = which * count + chunk.entity[rows]
-            # For each cell, column by column, the long row that it comes from.
-            origin = np.full(len(part.places) * count, -1, np.int64)
-            origin[cells] = rows
-            missing = origin < 0
-            if len(origin) - np.count_nonzero(missing) != len(rows):
-                raise self._several(chunk, cells, rows)
-            taken = values.take(pa.array(origin, mask=missing))
+            values: list[pa.Array] = []
+            cells: list[npt.NDArray[np.int64]] = []
+            for rows in chunk.pieces:
+                column = rows.values[number]
+                entity, feature = rows.entity, rows.feature
+                if column.null_count:
+                    valid = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+                    column = column.take(pa.array(valid))
+                    entity, feature = entity[valid], feature[valid]
+                which = part.numbers[feature]
+                if len(which) and which.min() < 0:
+                    raise InvalidDataError(
+                        f"column {self.names.values[number]!r} has values of features that it did "
+                        "not have before: the source changed while it was read"
+                    )
+                values.append(column)
+                cells.append(which * count + entity)
+            found = in_cells(self._value_type(number), values, cells, len(part.places) * count)
+            if len(found) - found.null_count != sum(map(len, cells)):
+                raise self._several(chunk, cells, part)
             for index, place in enumerate(part.places.tolist()):
-                arrays[place] = taken.slice(index * count, count)
+                arrays[place] = found.slice(index * count, count)
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
+    def _value_type(self, number: int) -> pa.DataType:
+        return self.long_schema.types[self.num_keys + 1 + number]
+
     def _several(
-        self, chunk: Chunk, cells: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
+        self, chunk: NumberedChunk, cells: list[npt.NDArray[np.int64]], part: _Part
     ) -> InvalidDataError:
-        order = np.argsort(cells, kind="stable")
-        repeated = order[1:][cells[order][1:] == cells[order][:-1]]
-        row = chunk.rows.slice(int(rows[repeated[0]]), 1).to_pylist()[0]
-        keys = [f"{name}={row[f'key_{i}']!r}" for i, name in enumerate(self.names.entity)]
-        feature = self.features[row["feature"]].as_py()
+        found, counts = np.unique(np.concatenate(cells), return_counts=True)
+        which, entity = divmod(int(found[counts > 1][0]), chunk.num_entities)
+        keys = [
+            f"{name}={column[entity].as_py()!r}"
+            for name, column in zip(self.names.entity, chunk.keys, strict=True)
+        ]
+        feature = self.features[np.flatnonzero(part.numbers == which)[0]].as_py()
         return InvalidDataError(
             f"several values of feature {feature!r} for {', '.join(keys)}; say what becomes "
             "of them: duplicates='last', 'mean', …"

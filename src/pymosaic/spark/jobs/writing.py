@@ -13,6 +13,7 @@ import pyarrow as pa
 from pymosaic.datasets.records import job_of
 from pymosaic.datasets.snapshot import take_snapshot
 from pymosaic.spark.api import check_mode, option_text
+from pymosaic.spark.jobs.scans import FrameScan, scan_of
 from pymosaic.spark.jobs.tasks import Watch, collect
 from pymosaic.spark.options import CASE_SENSITIVE, MODE, SourceOptions
 from pymosaic.spark.writing import DatasetWriter, WrittenFiles
@@ -77,17 +78,21 @@ def open_writer(
 def write_by_tasks(
     watch: Watch, frame: DataFrame, writer: DatasetWriter, transformation: Transformation
 ) -> Written:
-    """Write the transformation of each partition, and commit everything at once."""
+    """Write the transformation of each partition, and commit everything at once.
+
+    Rows that a frame only reads from Mosaic files are read by the tasks that write them.
+    """
     job = writer.job
     if job is None:
         return Written()
+    scan: FrameScan | None = None
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[WrittenFiles, Written]]:
         rows_in = bytes_in = rows = 0
 
         def taken() -> Iterator[pa.RecordBatch]:
             nonlocal rows_in, bytes_in
-            for batch in batches:
+            for batch in batches if scan is None else scan(batches):
                 rows_in += batch.num_rows
                 bytes_in += batch.nbytes
                 yield batch
@@ -102,7 +107,9 @@ def write_by_tasks(
         yield files, Written(rows_in, bytes_in, rows)
 
     try:
-        messages = collect(watch, frame, work)
+        scan = scan_of(frame)
+        tasks = frame if scan is None else scan.tasks(frame.sparkSession)
+        messages = collect(watch, tasks, work)
         writer.commit([files for files, _ in messages])
     except BaseException:
         writer.abort([])
