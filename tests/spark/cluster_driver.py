@@ -19,6 +19,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 import pymosaic.spark
+from pymosaic.spark import jobs
 
 ROWS = 40
 TASKS = 4
@@ -131,6 +132,19 @@ class Driver:
             "found": [row["id"] for row in found.collect()],
         }
 
+    def pivot(self) -> dict[str, Any]:
+        """Long rows packed by classes that executors get from the driver."""
+        long = self.spark.range(ROWS * 30, numPartitions=TASKS).selectExpr(
+            f"id % {ROWS} AS id", f"concat('f', id DIV {ROWS}) AS feature", "id * 0.5D AS value"
+        )
+        target = self.directory / "pivot"
+        report = jobs.pivot(self.spark, long, target, entity="id", feature="feature")
+        rows = pymosaic.spark.read(self.spark, target).orderBy("id").collect()
+        return {
+            "shape": [report.rows, report.columns, report.rows_in],
+            "rows": [[row["id"], row["f0"], row["f29"]] for row in rows],
+        }
+
 
 def main(master: str, directory: str) -> None:
     builder = SparkSession.builder.master(master).appName("pymosaic cluster tests")
@@ -157,6 +171,7 @@ def main(master: str, directory: str) -> None:
     found = {
         "support": [support.push_down, support.driver_planning],
         "plain": driver.plain(),
+        "pivot": driver.pivot(),
         "failing": driver.write("failing", failing_once),
         "speculated": driver.write("speculated", speculated),
         "killed": driver.write("killed", killing_its_worker),

@@ -51,6 +51,12 @@ def test_executors_use_an_environment_of_their_own(seen):
     assert prefix != seen["plain"]["driver"]
 
 
+def test_executors_pack_long_rows(seen):
+    assert seen["pivot"]["shape"] == [ROWS, 31, ROWS * 30]
+    expected = [[row, row * 0.5, (29 * ROWS + row) * 0.5] for row in range(ROWS)]
+    assert seen["pivot"]["rows"] == expected
+
+
 @pytest.mark.parametrize("case", ["plain", "failing", "speculated", "killed"])
 def test_every_row_is_there_once(seen, case):
     assert seen[case]["ids"] == list(range(ROWS))

@@ -93,12 +93,28 @@ def test_recorded_types_are_used_on_request():
     assert recorded_type(["1"], "int64", False, INSTANT) is None
 
 
-def test_timestamps_and_special_numbers_of_jobs_are_recognised():
+def test_timestamps_of_jobs_are_recognised():
     texts = ["2024-05-31 01:30:00.250000Z"]
     assert recorded_type(texts, "timestamp[us, tz=UTC]", False, INSTANT) == INSTANT
-    assert [spark_text(text, "double") for text in ("nan", "-inf", "1.5")] == [
-        "NaN",
-        "-Infinity",
-        "1.5",
-    ]
-    assert spark_text("nan", "string") == "nan"
+
+
+@pytest.mark.parametrize(
+    ("text", "in_java"),
+    [
+        ("nan", "NaN"),
+        ("-inf", "-Infinity"),
+        ("1.5", "1.5"),
+        ("1", "1.0"),
+        ("-0", "-0.0"),
+        ("0.001", "0.001"),
+        ("0.0001", "1.0E-4"),
+        ("1234567", "1234567.0"),
+        ("-12345678", "-1.2345678E7"),
+        ("1e+20", "1.0E20"),
+        ("1.25e-7", "1.25E-7"),
+        ("x", "x"),
+    ],
+)
+def test_floating_point_numbers_of_jobs_are_as_java_writes_them(text, in_java):
+    assert spark_text(text, "double") == spark_text(text, "float") == in_java
+    assert spark_text(text, "string") == text

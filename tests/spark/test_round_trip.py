@@ -10,6 +10,7 @@ from pyspark.sql import types as st
 
 import pymosaic
 from pymosaic.errors import UnsupportedFeatureError
+from pymosaic.spark import jobs
 from pymosaic.spark.types import check_storable, spark_schema
 from tests.property.reference import reference_table
 from tests.spark.versions import can
@@ -137,6 +138,11 @@ def test_time_of_day_round_trips_in_milliseconds(spark, tmp_path):
     frame.write.format("mosaic").mode("append").save(str(tmp_path / "out"))
     back = pymosaic.dataset(str(tmp_path / "out"), types="mosaic").scan().to_table()
     assert back.sort_by("at").equals(table)
+    long = frame.selectExpr("at AS key", "'when' AS feature", "at AS value")
+    jobs.pivot(spark, long, tmp_path / "wide", entity="key", feature="feature")
+    wide = spark.read.format("mosaic").load(str(tmp_path / "wide")).collect()
+    at = time(1, 2, 3, 4000)
+    assert {row["key"]: row["when"] for row in wide} == {at: at, None: None}
 
 
 def test_unsigned_and_nanoseconds_become_types_that_spark_has(spark, tmp_path):

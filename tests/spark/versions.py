@@ -49,7 +49,8 @@ CAPABILITIES = {
     "missing columns": Capability(
         (4, 1),
         "`INSERT INTO table (some columns)`, and `BY NAME` with a column missing",
-        "Spark refuses it for sources that are not in its jars; select `NULL AS name`",
+        "Spark refuses it for sources that are not in its jars; "
+        "give all columns, with `DEFAULT` in `VALUES` or `NULL AS name` in a query",
         "CANNOT_FIND_DATA",
     ),
     "describe partitions": Capability(

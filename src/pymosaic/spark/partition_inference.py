@@ -5,7 +5,8 @@ timestamp, date, string. A column has the type that holds all of its values with
 string. Booleans are text. A column of nothing but nulls is void.
 
 With the option ``partitionTypes`` set to ``recorded``, columns have the types that the dataset's
-records keep instead. Timestamps and special numbers that its jobs wrote are recognised in any case.
+records keep instead. Timestamps and floating-point numbers that its jobs wrote are recognised in
+any case.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ _WRITTEN_TIMESTAMP = re.compile(
 _INT32, _INT64 = range(-(1 << 31), 1 << 31), range(-(1 << 63), 1 << 63)
 _MAX_PRECISION = 38
 _DIGITS = {"int": 10, "long": 20}
+# Java writes numbers from 0.001 to 10 million without an exponent.
+_PLAIN_POWERS = range(-3, 7)
 _SPECIAL = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
@@ -136,8 +139,28 @@ def recorded_type(
 
 
 def spark_text(text: str, recorded: str | None) -> str:
-    """A value as Spark would have written it: jobs write ``nan`` where Spark writes ``NaN``."""
-    return _SPECIAL.get(text, text) if recorded in ("float", "double") else text
+    """A value as Spark would have written it.
+
+    Examples
+    --------
+    >>> [spark_text(text, "double") for text in ("nan", "1", "1e+20")]
+    ['NaN', '1.0', '1.0E20']
+    """
+    if recorded not in ("float", "double"):
+        return text
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return text
+    if not number.is_finite():
+        return _SPECIAL.get(text, text)
+    sign, digits, _ = number.as_tuple()
+    power = number.adjusted() if number else 0
+    if power in _PLAIN_POWERS:
+        plain = f"{number:f}"
+        return plain if "." in plain else f"{plain}.0"
+    first, rest = digits[0], "".join(map(str, digits[1:])).rstrip("0")
+    return f"{'-' * sign}{first}.{rest or 0}E{power}"
 
 
 def typed_value(

@@ -5,6 +5,7 @@ Unlike a filter of a scan, such a condition must hold exactly: what it selects i
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -103,14 +104,16 @@ def _typed(text: str, arrow_type: pa.DataType, path: str) -> Any:
 
 
 def _comparable(value: Any) -> Any:
-    """A value that Python compares as Spark does: dates and times as numbers."""
-    if not isinstance(value, pa.Scalar):
-        return value
-    if pa.types.is_timestamp(value.type):
-        return value.cast(pa.timestamp("us", value.type.tz)).value
-    if pa.types.is_date32(value.type):
-        return value.value
-    return value.as_py()
+    """A value that Python compares as Spark does: days as numbers, NaN as the greatest."""
+    if isinstance(value, pa.Scalar):
+        if pa.types.is_timestamp(value.type):
+            return value.cast(pa.timestamp("us", value.type.tz)).value
+        if pa.types.is_date32(value.type):
+            return value.value
+        value = value.as_py()
+    if isinstance(value, float):
+        return (True, 0.0) if math.isnan(value) else (False, value)
+    return value
 
 
 def _holds(

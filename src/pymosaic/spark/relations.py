@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -271,11 +271,13 @@ def partition_columns(options: SourceOptions) -> tuple[str, ...]:
 
 
 def partition_values(options: SourceOptions) -> list[tuple[str | None, ...]]:
-    """The values, as text, of all partitions that have files."""
+    """The values, in Spark's text, of all partitions that have files."""
     if is_paimon(options):
         raise UnsupportedFeatureError("partitions of a Paimon table are not listed")
+    files = _files(options)
+    recorded = _recorded_types(files)
     return sorted(
-        {tuple(text for _, text in file.partition) for file in _files(options)},
+        set(_spark_texts({file.partition for file in files}, recorded).values()),
         key=lambda value: tuple((text is not None, text or "") for text in value),
     )
 
@@ -323,17 +325,12 @@ def _typed(
         partitions.setdefault(file.partition, file.path)
     keys = _common_keys(partitions)
     recorded = _recorded_types(files)
-    texts: dict[Partition, list[Any]] = {
-        partition: [
-            None if text is None else spark_text(text, recorded.get(key)) for key, text in partition
-        ]
-        for partition in partitions
-    }
+    texts = _spark_texts(partitions, recorded)
     zone = options.zone
     instant = pa.timestamp("us", None if options.timestamp_type.endswith("NTZ") else "UTC")
     fields = []
     for place, key in enumerate(keys):
-        values = {row[place] for row in texts.values() if row[place] is not None}
+        values = {text for row in texts.values() if (text := row[place]) is not None}
         data_type = declared.get(key) or recorded_type(
             values, recorded.get(key), options.partition_types == "recorded", instant
         )
@@ -354,6 +351,18 @@ def _typed(
     return pa.schema(fields), tuple(
         replace(file, partition=typed[file.partition]) for file in files
     )
+
+
+def _spark_texts(
+    partitions: Iterable[Partition], recorded: Mapping[str, str]
+) -> dict[Partition, tuple[str | None, ...]]:
+    """The values of partitions as Spark would have written them."""
+    return {
+        partition: tuple(
+            None if text is None else spark_text(text, recorded.get(key)) for key, text in partition
+        )
+        for partition in partitions
+    }
 
 
 def _common_keys(partitions: Mapping[Partition, str]) -> tuple[str, ...]:

@@ -19,10 +19,11 @@ from weakref import WeakKeyDictionary, WeakSet
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 from pymosaic.spark.connect import local_server, server_is_ready
+from pymosaic.spark.table_writers import ignore_case_of_keys
 from pymosaic.spark.wide_frames import aggregate_without_encoders
 from pymosaic.threads import Background
 
-__all__ = ["Support", "active", "enable", "own_python"]
+__all__ = ["Support", "active", "enable", "for_tasks", "own_python"]
 
 _PACKAGE = "pymosaic.spark"
 _MAX_STARTED = 4
@@ -30,12 +31,16 @@ _MAX_STARTED = 4
 _SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 _SOURCES = (
     "MosaicAggregates",
+    "MosaicAnalysis",
+    "MosaicBuffers",
     "MosaicCaches",
     "MosaicChecks",
     "MosaicCommands",
     "MosaicFiles",
     "MosaicFrames",
     "MosaicMetrics",
+    "MosaicPacker",
+    "MosaicPlans",
     "MosaicProvider",
     "MosaicReplacements",
     "MosaicScans",
@@ -49,6 +54,8 @@ _SOURCES = (
     "Refusal",
     "Values",
 )
+# What executors run, too.
+_OF_TASKS = ("MosaicBuffers", "MosaicPacker", "Values")
 # Optimizer rules, in the order in which they run, and the classes that install them.
 _RULES = {
     "MosaicTables": "MosaicTables",
@@ -56,10 +63,22 @@ _RULES = {
     "MosaicFiles": "MosaicFiles",
     "MosaicStream$Narrowing": "MosaicStream",
 }
-# The class loader that has what was compiled, by the gateway to its JVM.
-_LOADERS: WeakKeyDictionary[Any, Background[Any]] = WeakKeyDictionary()
-# Contexts whose Python workers were started, and sessions that are ready.
+
+
+@dataclass(frozen=True, slots=True)
+class _Classes:
+    """The class loader of the driver that has all classes, and the file of those for executors."""
+
+    loader: Any
+    jar: str
+
+
+# What was compiled, by the gateway to its JVM.
+_COMPILED: WeakKeyDictionary[Any, Background[_Classes]] = WeakKeyDictionary()
+# Contexts whose Python workers were started, those whose executors get classes, and sessions that
+# are ready.
 _STARTED: WeakSet[Any] = WeakSet()
+_SUPPLIED: WeakSet[Any] = WeakSet()
 _READY: WeakKeyDictionary[Any, Support] = WeakKeyDictionary()
 
 
@@ -192,6 +211,7 @@ def _install(spark: Any) -> None:
     ensure_callback_server_started(context._gateway)  # type: ignore[no-untyped-call]
     source = _new(context, "MosaicSource", wrapped, DriverPlanner())
     aggregate_without_encoders(context._gateway, _new(context, "MosaicFrames"))
+    ignore_case_of_keys()
     with active(spark):
         source.install()
         _install_rules(spark)
@@ -235,8 +255,9 @@ def _install_rules(spark: Any) -> None:
         if f"{_PACKAGE}.{rule}" not in installed:
             _new(spark.sparkContext, f"{owner}$Extension").apply(extensions)
     if not installed.issuperset(f"{_PACKAGE}.{rule}" for rule in _RULES):
-        _new(spark.sparkContext, "MosaicChecks$Extension").apply(extensions)
-    for owner in ("MosaicChecks", "MosaicCaches"):
+        for owner in ("MosaicAnalysis", "MosaicChecks", "MosaicPlans"):
+            _new(spark.sparkContext, f"{owner}$Extension").apply(extensions)
+    for owner in ("MosaicAnalysis", "MosaicChecks", "MosaicCaches"):
         _new(spark.sparkContext, f"{owner}$Installer").install()
 
 
@@ -245,18 +266,28 @@ def _new(context: Any, name: str, *arguments: Any) -> Any:
     values = context._jvm.java.util.ArrayList()
     for argument in arguments:
         values.add(argument)
-    loaded = _LOADERS[context._gateway].result().loadClass(f"{_PACKAGE}.{name}")
+    loaded = _COMPILED[context._gateway].result().loader.loadClass(f"{_PACKAGE}.{name}")
     return loaded.getConstructors()[0].newInstance(values.toArray())
+
+
+def for_tasks(spark: Any, name: str, *arguments: Any) -> Any:
+    """A new object of a class that was compiled, and which executors get."""
+    context = spark.sparkContext
+    # Tasks of a local Spark find the classes of the driver.
+    if context not in _SUPPLIED and not context._jsc.sc().isLocal():
+        context._jsc.addJar(_COMPILED[context._gateway].result().jar)
+        _SUPPLIED.add(context)
+    return _new(context, name, *arguments)
 
 
 def _start_compiling(context: Any) -> None:
     """Compile, once for a JVM, beside what else a new session has to load."""
-    if context._gateway not in _LOADERS:
+    if context._gateway not in _COMPILED:
         loader = context._jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        _LOADERS[context._gateway] = Background(partial(_compile, context, loader))
+        _COMPILED[context._gateway] = Background(partial(_compile, context, loader))
 
 
-def _compile(context: Any, loader: Any) -> Any:
+def _compile(context: Any, loader: Any) -> _Classes:
     """Compile the texts by the Janino that Spark brings, and add the classes to a class loader.
 
     Compiling is also the test whether this Spark has what the texts use. Spark looks for sources in
@@ -277,10 +308,14 @@ def _compile(context: Any, loader: Any) -> Any:
     directory = tempfile.mkdtemp(prefix="pymosaic-spark-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     path = os.path.join(directory, "mosaic.jar")
+    path_of_tasks = os.path.join(directory, "mosaic-tasks.jar")
     compiled = classes.getMap()
-    with zipfile.ZipFile(path, "w") as jar:
+    with zipfile.ZipFile(path, "w") as jar, zipfile.ZipFile(path_of_tasks, "w") as jar_of_tasks:
         for name in compiled.keySet():
-            jar.writestr(name, bytes(compiled[name]))
+            data = bytes(compiled[name])
+            jar.writestr(name, data)
+            if name.rpartition("/")[2].removesuffix(".class").partition("$")[0] in _OF_TASKS:
+                jar_of_tasks.writestr(name, data)
         jar.writestr(_SERVICE, f"{_PACKAGE}.MosaicProvider\n")
     loader.addURL(jvm.java.io.File(path).toURI().toURL())
-    return loader
+    return _Classes(loader, path_of_tasks)

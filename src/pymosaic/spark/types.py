@@ -9,7 +9,7 @@ date32, string, binary    date, string, binary as they are
 decimal128(p, s)          decimal(p, s)        as they are, if 0 <= s <= p
 timestamp, time zone      timestamp            to microseconds, UTC; nanoseconds are cut off
 timestamp, no time zone   timestamp_ntz        to microseconds; nanoseconds are cut off
-time32[ms]                time(3)              to nanoseconds; Spark 4.1 or later
+time                      time(3)              to nanoseconds; Spark 4.1 or later
 list, map                 array, map           element by element
 null                      void                 partition columns without a value only
 ========================= ==================== ==============================================
@@ -87,7 +87,8 @@ def spark_type(arrow_type: pa.DataType) -> st.DataType | None:
     if types.is_decimal128(arrow_type):
         precision, scale = arrow_type.precision, arrow_type.scale
         return st.DecimalType(precision, scale) if 0 <= scale <= precision else None
-    if types.is_time32(arrow_type) and _TIME_TYPE is not None:
+    # Whatever the unit, files hold milliseconds.
+    if types.is_time(arrow_type) and _TIME_TYPE is not None:
         found: st.DataType = _TIME_TYPE(3)
         return found
     if types.is_map(arrow_type):

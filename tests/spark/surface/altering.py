@@ -11,6 +11,14 @@ P2 = "CREATE TABLE t (id INT, k INT, g STRING) USING mosaic PARTITIONED BY (k, g
 ROWS = [
     Spelling("ALTER TABLE ADD COLUMNS", "ALTER TABLE t ADD COLUMNS (extra DOUBLE)", READ, T),
     Spelling(
+        "ALTER TABLE CLUSTER BY",
+        "ALTER TABLE t CLUSTER BY (id)",
+        "spark.sql(\"DESCRIBE t\").where(\"col_name LIKE 'Part%' OR data_type LIKE 'cluster%'\").isEmpty()",
+        T,
+        refused="CLUSTER BY",
+    ),
+    Spelling("ALTER TABLE CLUSTER BY NONE", "ALTER TABLE t CLUSTER BY NONE", READ, T),
+    Spelling(
         "ALTER TABLE ADD COLUMNS, then INSERT",
         "ALTER TABLE t ADD COLUMNS (extra DOUBLE, more STRING); INSERT INTO t VALUES (3, 'c', 0.5, 'x')",
         READ,
@@ -68,6 +76,18 @@ ROWS = [
         "CREATE TABLE t (id INT) USING mosaic TBLPROPERTIES (note = 'mine')",
     ),
     Spelling("SHOW PARTITIONS", "SHOW PARTITIONS t", given=P2),
+    Spelling(
+        "SHOW PARTITIONS with NULL",
+        "SHOW PARTITIONS t",
+        given="CREATE TABLE t (id INT, s STRING, k INT) USING mosaic PARTITIONED BY (s, k); "
+        "INSERT INTO t VALUES (1, NULL, 1), (2, 'a/b c', NULL), (3, NULL, NULL), (4, 'null', 3)",
+    ),
+    Spelling(
+        "SHOW PARTITIONS of some, with NULL",
+        "SHOW PARTITIONS t PARTITION (S = 'x')",
+        given="CREATE TABLE t (id INT, s STRING, k TIMESTAMP) USING mosaic PARTITIONED BY (s, k); "
+        "INSERT INTO t VALUES (1, 'x', NULL), (2, 'x', TIMESTAMP'2024-01-01 10:30:00'), (3, NULL, NULL)",
+    ),
     Spelling("SHOW PARTITIONS of some", "SHOW PARTITIONS t PARTITION (k = 0)", given=P2),
     Spelling(
         "SHOW PARTITIONS where there are none",
@@ -81,6 +101,17 @@ ROWS = [
         "DESCRIBE t name",
         given="CREATE TABLE t (id INT, name STRING COMMENT 'c') USING mosaic",
     ),
+    Spelling(
+        "DESCRIBE EXTENDED a column",
+        "DESCRIBE EXTENDED t NAME",
+        given="CREATE TABLE t (id INT, name VARCHAR(9) COMMENT 'c') USING mosaic",
+    ),
+    Spelling(
+        "DESCRIBE EXTENDED a column, analysed",
+        "DESCRIBE EXTENDED t id",
+        given=T + "; ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS id",
+    ),
+    Spelling("DESCRIBE a column that is not there", "DESCRIBE t nope", given=T, error="nope"),
     Spelling(
         "DESCRIBE a partition",
         'spark.sql("DESCRIBE t PARTITION (k = 0)").select("col_name", "data_type")',
@@ -286,10 +317,39 @@ ROWS = [
     ),
     Spelling(
         "ALTER TABLE SET SERDEPROPERTIES",
+        "ALTER TABLE t SET SERDEPROPERTIES ('compression' = 'zstd'); INSERT INTO t VALUES (3, 'c'); SELECT * FROM t",
+        "SHOW CREATE TABLE t",
+        T,
+        note="These are the options of the table.",
+    ),
+    Spelling(
+        "ALTER TABLE SET SERDEPROPERTIES, unknown option",
         "ALTER TABLE t SET SERDEPROPERTIES ('a' = 'b')",
-        forbidden="is not supported for v2 tables",
-        given=T,
-        note="`SET TBLPROPERTIES` works.",
+        'spark.table("t").count() == 2',
+        T,
+        refused="no option 'a'",
+        note="`SET TBLPROPERTIES` takes any name.",
+    ),
+    Spelling(
+        "ALTER TABLE SET SERDEPROPERTIES, path",
+        "ALTER TABLE t SET SERDEPROPERTIES ('Path' = '{path}')",
+        'spark.table("t").count() == 2',
+        T,
+        refused="ALTER TABLE table SET LOCATION does",
+    ),
+    Spelling(
+        "ALTER TABLE SET SERDE",
+        "ALTER TABLE t SET SERDE 'x'",
+        "SHOW CREATE TABLE t",
+        T,
+        error="SERDE",
+    ),
+    Spelling(
+        "ALTER TABLE … PARTITION … SET SERDEPROPERTIES",
+        "ALTER TABLE t PARTITION (k = 0) SET SERDEPROPERTIES ('compression' = 'zstd')",
+        "SHOW CREATE TABLE t",
+        P,
+        error="SERDEPROPERTIES",
     ),
     Spelling(
         "ALTER TABLE RENAME TO a name that is taken",

@@ -168,6 +168,6 @@ ROWS = [
         'df.alias("s").mergeInto("t", f.expr("t.id = s.id")).whenMatched().delete().merge()',
         READ,
         T,
-        error="does not support MERGE INTO TABLE",
+        error="MERGE INTO TABLE",
     ),
 ]

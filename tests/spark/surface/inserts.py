@@ -289,7 +289,7 @@ ROWS = [
         'df.select("id", "name", "k").write.partitionBy("k").insertInto("t")',
         READ,
         P,
-        error="PARTITION_BY_NOT_ALLOWED_WITH_INSERT_INTO",
+        error="Partition columns",
     ),
     Spelling(
         "insertInto of too few columns",

@@ -196,6 +196,37 @@ ROWS = [
         "(2, NULL, 'a/b', false, double('nan'), NULL, 2)",
         "SELECT * FROM t WHERE d = '2024-01-01' AND m = 1.5 AND a > '2024-05-30' OR d IS NULL",
     ),
+    keys("whole floating-point numbers in partitions", d="1D, -20D, 1e20D", f="1F, 2F, 16777216F"),
+    keys("NaN and negative zero in partitions", d="double('nan'), 0D, -1D", z="-0D, 1D, 2.5D"),
+    keys(
+        "floating-point numbers and text in partitions", d="1D, 1e-7D, 1e20D", f="1F, 0.5F, 1e10F"
+    ),
+    Spelling(
+        "partitions of texts that look escaped",
+        "ALTER TABLE t DROP PARTITION (p = '%2F'); TRUNCATE TABLE t PARTITION (p = 'a%20b')",
+        "SELECT * FROM t",
+        given="CREATE TABLE t (id INT, p STRING) USING mosaic PARTITIONED BY (p); "
+        "INSERT INTO t VALUES (1, '%2F'), (2, '/'), (3, 'a%20b'), (4, 'a b')",
+    ),
+    Spelling(
+        "SHOW PARTITIONS of texts that look escaped",
+        "SHOW PARTITIONS t",
+        given="CREATE TABLE t (id INT, p STRING) USING mosaic PARTITIONED BY (p); "
+        "INSERT INTO t VALUES (1, '%2F'), (2, '/'), (3, 'a%20b'), (4, 'a b')",
+    ),
+    Spelling(
+        "SHOW PARTITIONS of floating-point numbers",
+        "SHOW PARTITIONS t",
+        given="CREATE TABLE t (id INT, p DOUBLE) USING mosaic PARTITIONED BY (p); "
+        "INSERT INTO t VALUES (1, double('nan')), (2, 1), (3, -1e20), (4, double('-inf'))",
+    ),
+    Spelling(
+        "DROP PARTITION of floating-point numbers",
+        "ALTER TABLE t DROP PARTITION (p = 'NaN'), PARTITION (p = 1)",
+        "SELECT * FROM t",
+        given="CREATE TABLE t (id INT, p DOUBLE) USING mosaic PARTITIONED BY (p); "
+        "INSERT INTO t VALUES (1, double('nan')), (2, 1), (3, -1e20), (4, double('-inf'))",
+    ),
     Spelling(
         "nullability after reading",
         f"[field.nullable for field in {READ}.schema]",

@@ -293,6 +293,19 @@ ROWS = [
         READ,
     ),
     Spelling(
+        "partitionBy, names with spaces or letters beyond ASCII",
+        'df.selectExpr("id", "k AS `a b`", "day AS `ü`").write.format("mosaic").partitionBy("`a b`", "`ü`").save(path)',
+        'spark.read.format("mosaic").load(path), files(path)[0].split("/")[:-1]',
+        parquet='df.selectExpr("id", "k AS `a b`", "day AS `ü`").write.format("parquet").partitionBy("a b", "ü").save(path)',
+        note="Spark parses these names; without backticks, it says PARSE_SYNTAX_ERROR or INVALID_IDENTIFIER.",
+    ),
+    Spelling(
+        "partitionBy, names with dots and backticks",
+        'df.selectExpr("id", "k AS `a.b`", "day AS `x``y`").write.format("mosaic").partitionBy("a.b", "`x``y`").mode("append").save(path)',
+        'spark.read.format("mosaic").load(path)',
+        parquet='df.selectExpr("id", "k AS `a.b`", "day AS `x``y`").write.format("parquet").partitionBy("a.b", "x`y").mode("append").save(path)',
+    ),
+    Spelling(
         "partitionBy in another case, case sensitive",
         'spark.conf.set("spark.sql.caseSensitive", True)\ndf.write.format("mosaic").partitionBy("K").save(path)',
         "os.path.exists(path)",

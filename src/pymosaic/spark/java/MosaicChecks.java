@@ -35,20 +35,23 @@ public class MosaicChecks extends scala.runtime.AbstractFunction1 {
     public Object apply(Object session) { return new MosaicChecks(); }
   }
 
-  /** Adds the check to a running session, whose analyzer may have been made before. */
+  /** Adds the check to a running session. */
   public static class Installer {
-    public void install() {
+    public void install() { add(RULES, new MosaicChecks()); }
+  }
+
+  /** Adds a rule to those of a running session, whose analyzer may have been made before, once. */
+  static void add(String name, Object rule) {
+    try {
       Analyzer analyzer = SparkSession.active().sessionState().analyzer();
-      List rules = Values.javaList(analyzer.extendedCheckRules());
-      for (int i = 0; i < rules.size(); i++) if (rules.get(i) instanceof MosaicChecks) return;
-      rules.add(new MosaicChecks());
-      try {
-        Field field = analyzer.getClass().getDeclaredField(RULES);
-        field.setAccessible(true);
-        field.set(analyzer, Values.scalaList(rules));
-      } catch (ReflectiveOperationException e) {
-        throw new IllegalStateException(e);
-      }
+      Field field = analyzer.getClass().getDeclaredField(name);
+      field.setAccessible(true);
+      List rules = Values.javaList((scala.collection.Iterable) field.get(analyzer));
+      for (int i = 0; i < rules.size(); i++) if (rules.get(i).getClass() == rule.getClass()) return;
+      rules.add(rule);
+      field.set(analyzer, Values.scalaList(rules));
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException(e);
     }
   }
 

@@ -4,14 +4,21 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.ResolveSessionCatalog;
 import org.apache.spark.sql.catalyst.analysis.ResolvedFieldPosition;
+import org.apache.spark.sql.catalyst.analysis.ResolvedPartitionSpec;
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils$;
+import org.apache.spark.sql.catalyst.expressions.Cast$;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.ShowPartitions;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
@@ -21,6 +28,8 @@ import org.apache.spark.sql.connector.catalog.V1Table;
 import org.apache.spark.sql.execution.columnar.InMemoryRelation;
 import org.apache.spark.sql.execution.command.CreateTableLikeCommand;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
@@ -34,7 +43,10 @@ public class MosaicCommands {
   // catalog would keep its name in the files.
   private static final Set AS_FILE_SOURCES = new HashSet(Arrays.asList(new String[] {
       "AnalyzeTable", "AnalyzeColumn", "CreateTableLike", "AlterColumn", "AlterColumns",
-      "RenameColumn", "DropColumns", "ReplaceColumns", "DescribeRelationJsonCommand"}));
+      "RenameColumn", "DropColumns", "ReplaceColumns", "DescribeRelationJsonCommand",
+      "SetTableSerDeProperties", "DescribeColumn"}));
+  private static final Set OWN = new HashSet(Arrays.asList(new String[] {
+      "AddColumns", "ShowPartitions", "AlterTableClusterBy"}));
   private static final Set REPAIRS = new HashSet(Arrays.asList(new String[] {
       "RepairTable", "RecoverPartitions"}));
 
@@ -45,12 +57,28 @@ public class MosaicCommands {
     if (node instanceof DeleteFromTable) return uncached((DeleteFromTable) node);
     String name = node.getClass().getSimpleName();
     boolean asFileSource = AS_FILE_SOURCES.contains(name);
-    if (!asFileSource && !name.equals("AddColumns") && !REPAIRS.contains(name)) return null;
+    if (!asFileSource && !OWN.contains(name) && !REPAIRS.contains(name)) return null;
     TreeNode command = (TreeNode) node;
     ResolvedTable resolved = tableOf(command);
     if (resolved == null) return null;
     MosaicTable table = (MosaicTable) resolved.table();
     if (name.equals("AddColumns")) return withPlaces(command, table);
+    if (name.equals("AlterTableClusterBy")) {
+      // Spark would keep the columns as one more key of the table.
+      if (((scala.Option) Values.fieldsOf(command)[1]).isDefined()) {
+        Refusal.because("a mosaic table cannot have CLUSTER BY: PARTITIONED BY (column) makes "
+            + "directories, and pymosaic.spark.jobs.convert(..., cluster_by=...) sorts");
+      }
+      return MosaicTables.command(new Nothing());
+    }
+    if (name.equals("ShowPartitions")) {
+      scala.Option some = ((ShowPartitions) node).pattern();
+      if (table.keys().length == 0 || some.isDefined() && !(some.get() instanceof ResolvedPartitionSpec)) {
+        return null;
+      }
+      return MosaicTables.command(
+          new Shown(table, some.isDefined() ? (ResolvedPartitionSpec) some.get() : null));
+    }
     if (REPAIRS.contains(name)) return repaired(table);
     // Sizes and rows of partitions are known from files; the catalog has no list of partitions.
     if (name.equals("AnalyzeTable")
@@ -60,6 +88,7 @@ public class MosaicCommands {
     CatalogTable entry = MosaicTables.tableOf(resolved.identifier());
     if (entry == null) return null;
     Object[] fields = Values.fieldsOf(command);
+    if (name.equals("SetTableSerDeProperties")) checkOptions(table.named(entry), fields[2]);
     for (int i = 0; i < fields.length; i++) {
       if (fields[i] == resolved) {
         Object[] parts = Values.fieldsOf(resolved);
@@ -79,6 +108,17 @@ public class MosaicCommands {
           : e.getMessage());
       return null;
     }
+  }
+
+  /** Options that a table is to get are refused before they make it unreadable. */
+  private static void checkOptions(MosaicTable table, Object properties) {
+    if (((scala.Option) properties).isEmpty()) return;
+    Map options = Values.options(Values.javaMap(
+        (scala.collection.immutable.Map) ((scala.Option) properties).get()), Values.emptyMap());
+    if (options.containsKey("path") || options.containsKey("paths")) {
+      Refusal.because("SERDEPROPERTIES do not move a mosaic table: ALTER TABLE table SET LOCATION does");
+    }
+    MosaicProvider.source().hasFiles(new CaseInsensitiveStringMap(table.options(options)));
   }
 
   /** The copy of a table gets the property that Spark's tables have, unless it is of another source. */
@@ -170,6 +210,43 @@ public class MosaicCommands {
       Refusal.because("MSCK REPAIR TABLE: the table is not partitioned");
     }
     return MosaicTables.command(new Nothing());
+  }
+
+  /** Partitions by the names of directories: Spark would show NULL as if it were a text. */
+  public static class Shown implements ExternalCommandRunner {
+    private final MosaicTable table;
+    private final ResolvedPartitionSpec some;
+
+    Shown(MosaicTable table, ResolvedPartitionSpec some) {
+      this.table = table;
+      this.some = some;
+    }
+
+    public String[] executeCommand(String command, CaseInsensitiveStringMap ignored) {
+      String[] names = some == null ? new String[0]
+          : (String[]) Values.javaList(some.names()).toArray(new String[0]);
+      InternalRow[] rows =
+          table.listPartitionIdentifiers(names, some == null ? InternalRow.empty() : some.ident());
+      String[] found = new String[rows.length];
+      for (int i = 0; i < rows.length; i++) found[i] = directory(rows[i]);
+      Arrays.sort(found);
+      return found;
+    }
+
+    private String directory(InternalRow row) {
+      scala.Option zone =
+          scala.Option.apply(SparkSession.active().sessionState().conf().sessionLocalTimeZone());
+      StructField[] fields = table.partitionSchema().fields();
+      StringBuilder text = new StringBuilder();
+      for (int i = 0; i < fields.length; i++) {
+        Object value = row.isNullAt(i) ? null : Cast$.MODULE$.apply(
+            new Literal(row.get(i, fields[i].dataType()), fields[i].dataType()),
+            DataTypes.StringType, zone, false).eval(null);
+        text.append(i == 0 ? "" : "/").append(ExternalCatalogUtils$.MODULE$.getPartitionPathString(
+            fields[i].name(), value == null ? null : value.toString()));
+      }
+      return text.toString();
+    }
   }
 
   public static class Nothing implements ExternalCommandRunner {

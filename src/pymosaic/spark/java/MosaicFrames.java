@@ -20,7 +20,7 @@ import org.apache.spark.sql.types.StructType;
  */
 public class MosaicFrames {
   /** From how many columns on it is worth while. */
-  private static final int WIDE = 1000;
+  static final int WIDE = 1000;
 
   private static boolean isWide(Dataset frame) {
     return frame.queryExecution().analyzed().output().size() >= WIDE;

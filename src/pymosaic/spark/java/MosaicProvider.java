@@ -124,7 +124,9 @@ public class MosaicProvider
       SQLContext context, SaveMode mode, scala.collection.immutable.Map parameters, Dataset data) {
     Map options = Values.options(Values.javaMap(parameters), Values.emptyMap());
     Object partitions = options.remove("__partition_columns");
-    if (partitions != null && !partitions.equals("[]")) options.put("partitionby", partitions);
+    if (partitions != null && !partitions.equals("[]")) {
+      options.put("partitionby", columnsOf((String) partitions, data));
+    }
     if (options.remove("__clustering_columns") != null) {
       Refusal.because("clusterBy is not supported: leave it out; partitionBy(column) makes "
           + "directories, and pymosaic.spark.jobs.convert(..., cluster_by=...) sorts");
@@ -135,6 +137,22 @@ public class MosaicProvider
     if (mode == SaveMode.Ignore || mode == SaveMode.ErrorIfExists) options.put("_mode", "error");
     MosaicWrites.write(data, options, mode == SaveMode.Overwrite);
     return null;
+  }
+
+  /** Columns that partitionBy names, without the backticks that Spark wants around some names. */
+  private static String columnsOf(String partitions, Dataset data) {
+    try {
+      List names = (List) Values.JSON.readValue(partitions, List.class);
+      List known = java.util.Arrays.asList(data.columns());
+      for (int i = 0; i < names.size(); i++) {
+        String name = (String) names.get(i);
+        if (known.contains(name) || !name.matches("(?s)`.+`")) continue;
+        names.set(i, name.substring(1, name.length() - 1).replace("``", "`"));
+      }
+      return Values.json(names);
+    } catch (java.io.IOException e) {
+      return partitions;  // Python says what is wrong with it
+    }
   }
 
   public Sink createSink(SQLContext context, scala.collection.immutable.Map parameters,

@@ -276,6 +276,9 @@ public class MosaicScans {
     public Batch toBatch() { return new MosaicBatch(this, scan().toBatch()); }
     public Scan.ColumnarSupportMode columnarSupportMode() { return scan().columnarSupportMode(); }
 
+    /** The options by which Python reads the same, as JSON. */
+    public String asked() { return Values.json(MosaicSource.question("plan", scanOptions()).get("options")); }
+
     /** What was pushed down, as JSON. */
     public String pushed() { return (String) options.get("_pushed"); }
 

@@ -32,9 +32,11 @@ import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDat
 import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource$;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * Spark's source in Python, which does the reading and writing for MosaicTable. What Spark asks of
@@ -270,13 +272,18 @@ public class MosaicSource extends UserDefinedPythonDataSource {
     for (int i = 0; i < found.length; i++) {
       Object[] row = new Object[schema.length()];
       for (int j = 0; j < row.length; j++) {
-        String value = values[i * row.length + j];
-        row[j] = value == null ? null : PartitioningUtils$.MODULE$.castPartValueToDesiredType(
-            schema.fields()[j].dataType(), value, zone);
+        row[j] = partitionValue(values[i * row.length + j], schema.fields()[j].dataType(), zone);
       }
       found[i] = new GenericInternalRow(row);
     }
     return found;
+  }
+
+  /** Spark's own cast takes texts for the names of directories, and strings have no escapes here. */
+  private static Object partitionValue(String text, DataType type, java.time.ZoneId zone) {
+    if (text == null) return null;
+    if (type instanceof StringType) return UTF8String.fromString(text);
+    return PartitioningUtils$.MODULE$.castPartValueToDesiredType(type, text, zone);
   }
 
   /** The files of a relation, as URIs. */
@@ -304,7 +311,7 @@ public class MosaicSource extends UserDefinedPythonDataSource {
     return answer.length < 2 ? null : texts(answer[1]);
   }
 
-  private static Map question(String kind, CaseInsensitiveStringMap options) {
+  static Map question(String kind, CaseInsensitiveStringMap options) {
     Map question = new HashMap();
     question.put("kind", kind);
     if (options != null) {
