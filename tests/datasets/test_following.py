@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +70,44 @@ def test_files_of_others_are_found_the_oldest_first(base):
     put(base, "a.mosaic", 6)
     os.utime(base / "b.mosaic", (1e9, 1e9))
     assert follower.look() == [5, 6]
-    put(base, "a.mosaic", 7, 8)
-    assert follower.look() == [7, 8]
     assert follower.look() == []
+
+
+def test_a_file_of_others_that_is_replaced_in_place_is_a_change(base):
+    """It was perhaps copied there slowly, or only touched: its rows must not come twice."""
+    follower = Follower(base)
+    put(base, "mine.mosaic", 5)
+    follower.look()
+    before = follower.seen
+    put(base, "mine.mosaic", 5, 6)
+    with pytest.raises(DatasetError, match=r"mine\.mosaic, which no job wrote, was replaced"):
+        follower.look()
+    assert follower.look(on_change="skip") == []
+    assert follower.look() == [], "it is known then"
+    follower.seen = before
+    assert follower.look(on_change="read") == [5, 6]
+
+
+@pytest.mark.parametrize("vacuums", [False, True])
+def test_a_name_that_compaction_has_set_free_may_be_used_again(base, vacuums):
+    follower = Follower(base)
+    put(base, "mine.mosaic", 5)
+    follower.look()
+    pymosaic.compact(base)
+    if vacuums:
+        pymosaic.vacuum(base, older_than=0)
+    put(base, "mine.mosaic", 6, 7)
+    assert follower.look() == [6, 7]
+
+
+def test_a_dataset_that_was_deleted_and_made_anew_is_an_error(base):
+    follower = Follower(base)
+    follower.look()
+    shutil.rmtree(base)
+    add(base, 2)
+    with pytest.raises(DatasetError, match="another dataset"):
+        follower.look()
+    assert follower.look(on_change="skip") == [2]
 
 
 def test_compaction_is_nothing_new_and_hides_nothing(base):

@@ -140,6 +140,10 @@ def test_what_a_stream_cannot_do_is_said_when_it_starts(spark, feed, run, tmp_pa
         run(feed.rows(), tmp_path / "out", compresion="none")
     with pytest.raises(AnalysisException, match="txnVersion is not for streams"):
         run(feed.rows(), tmp_path / "out", txnVersion="3")
+    with pytest.raises(AnalysisException, match="the path is missing"):
+        feed.rows().writeStream.format("mosaic").option(
+            "checkpointLocation", str(tmp_path / "checkpoint")
+        ).start()
     with pytest.raises(AnalysisException, match="txnAppId and txnVersion go together"):
         spark.range(1).write.format("mosaic").option("txnAppId", "x").save(str(tmp_path / "out"))
     assert not (tmp_path / "out").exists()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException
 
 import pymosaic
 import pymosaic.spark
@@ -160,6 +161,15 @@ def test_a_state_survives_that_it_is_forgotten(spark, base):
         assert spark.read.format("mosaic").load(other).count() == 1
     assert frame.count() == 10
     assert len(frame.select("n").collect()) == 10
+
+
+def test_a_frame_whose_files_were_deleted_says_what_to_do(spark, base):
+    add(base, "append")
+    frame = spark.read.format("mosaic").load(base)
+    add(base, "overwrite")
+    pymosaic.vacuum(base, older_than=0)
+    with pytest.raises(AnalysisException, match=r"deleted since .*: open the dataset again"):
+        frame.collect()
 
 
 @pytest.mark.parametrize("how", ["catalog", "sql"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame
 
 import pymosaic
@@ -253,6 +253,35 @@ class TestPositions:
         assert query.batch() == [1]
         assert [path.name for path in (tmp_path / "data").iterdir()] == ["mine.mosaic"]
 
+    def test_a_file_that_was_found_before_it_was_complete_is_read_once(self, base):
+        """Somebody copies a file there; a batch that fails on its first half is run again."""
+        query = Query(base)
+        query.batch()
+        put(base, "mine", 6)
+        content = (base / "mine.mosaic").read_bytes()
+        (base / "mine.mosaic").write_bytes(content[:100])
+        end = query.stream.next_position(query.position, everything=False)
+        assert len(query.files(end)) == 1, "which cannot be read"
+        (base / "mine.mosaic").write_bytes(content)
+        with pytest.raises(DatasetError, match="was replaced by another of this name"):
+            query.files(end)
+        for option in ("skipChangeCommits", "ignoreChanges"):
+            lenient = Query(base, **{option: "true"})
+            lenient.position = query.position
+            assert [*lenient.batch(), *lenient.batch(), *lenient.batch()] == [6]
+            (base.parent / "checkpoint" / "sources" / "0" / "position-3.json").unlink(True)
+
+    def test_datasets_inside_are_not_left_out_silently(self, base):
+        pymosaic.write_dataset(pa.table({"id": [6], "text": ["6"]}), base / "other")
+        assert Query(base).batch() == list(range(6)), "as in a batch read"
+        with pytest.raises(DatasetError, match="other is a dataset of its own"):
+            Query(base, recursiveFileLookup="true").batch()
+
+    def test_a_file_is_not_a_directory(self, base):
+        [path] = (base / "k=0").iterdir()
+        with pytest.raises(InvalidOptionError, match="a stream reads a directory"):
+            Query(path)
+
     def test_a_damaged_or_missing_position_is_an_error(self, base):
         query = Query(base)
         query.batch()
@@ -268,7 +297,13 @@ class TestPositions:
 
     @pytest.mark.parametrize(
         "options",
-        [{"path": "/data/*"}, {"pathGlobFilter": "x*"}, {"paths": '["/a", "/b"]'}],
+        [
+            {"path": "/data/*"},
+            {"pathGlobFilter": "x*"},
+            {"paths": '["/a", "/b"]'},
+            {"startingVersion": "latest", "startingTimestamp": "2024-05-31"},
+            {"startingTimestamp": "yesterday"},
+        ],
     )
     def test_what_streams_do_not_have_is_refused(self, base, options: dict[str, Any]):
         with pytest.raises(InvalidOptionError):
@@ -344,9 +379,8 @@ def test_a_query_begins_now_or_at_a_moment(spark, base, tmp_path):
     add(base, 7)
     assert run(latest, tmp_path / "latest")[0] == [[6, 7]]
     assert run(recent, tmp_path / "recent")[0] == [[7]]
-    malformed = spark.readStream.format("mosaic").option("startingTimestamp", "soon")
-    with pytest.raises(StreamingQueryException, match="startingTimestamp"):
-        run(malformed.load(str(base)), tmp_path / "malformed")
+    with pytest.raises(AnalysisException, match="startingTimestamp"):
+        source.option("startingTimestamp", "soon").load(str(base))
 
 
 def test_a_table_is_read_as_a_stream_and_into_a_dataset(spark, tmp_path):

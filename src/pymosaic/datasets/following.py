@@ -22,7 +22,7 @@ from pymosaic.datasets.snapshot import Snapshot
 from pymosaic.errors import DatasetError
 from pymosaic.io import Entry
 
-__all__ = ["FileVersion", "Seen", "look", "look_first"]
+__all__ = ["FileVersion", "Seen", "look", "look_first", "replaced_in_place"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +137,8 @@ def look(
     seen : Seen
         What was seen before.
     on_change : {"error", "skip", "read"}
-        What to do about commits that removed rows: raise an error, skip what they added, or
-        read it.
+        What to do about commits that removed rows, and about files of no job that were replaced by
+        others of the same name: raise an error, skip what was added, or read it.
     allow_missing : bool
         Skip rows whose files are gone, instead of raising an error.
 
@@ -151,12 +151,15 @@ def look(
     Raises
     ------
     DatasetError
-        If rows that were not seen are gone, or a commit removed rows.
+        If rows that were not seen are gone, a commit removed rows, a file of no job was replaced
+        by another of its name, or this is another dataset.
     """
     history = snapshot.log.state.history
     after = _all_seen(snapshot)
     if not allow_missing:
         _check_memory(history, seen, after)
+        if on_change == "error":
+            _check_identity(history, seen, after)
     new = {job: commit for job, commit in history.commits.items() if job not in seen.jobs}
     files: dict[str, list[FileVersion]] = {job: [] for job in new}
     for file in _files_of_jobs(snapshot):
@@ -180,8 +183,41 @@ def look(
         for file in after.others
         if not any(_is_same(file, before) for before in known.get(file.path, ()))
     ]
+    if on_change != "read":
+        changed = _changed(snapshot, seen, after)
+        if changed and on_change == "error":
+            raise DatasetError(
+                f"{min(changed)}, which no job wrote, was replaced by another file of its name, or "
+                "found before it was complete; move files there when they are complete, each under "
+                "a new name"
+            )
+        others = [file for file in others if file.path not in changed]
     found += sorted(others, key=lambda file: (file.modified or 0.0, natural_order(file.path)))
     return after, tuple(found)
+
+
+def replaced_in_place(
+    snapshot: Snapshot, files: Iterable[FileVersion]
+) -> dict[FileVersion, FileVersion]:
+    """Of files of no job, those that are now others of the same name, and what they are now."""
+    present: dict[str, list[FileVersion]] = {}
+    for file in _others(snapshot):
+        present.setdefault(file.path, []).append(file)
+    return {
+        file: present[file.path][0]
+        for file in files
+        if file.size is not None
+        and file.path in present
+        and not any(_is_same(file, other) for other in present[file.path])
+    }
+
+
+def _changed(snapshot: Snapshot, seen: Seen, after: Seen) -> frozenset[str]:
+    """Paths of files that were replaced in place, by no job of the dataset."""
+    deleted = snapshot.log.state.history.num_deleted - seen.num_deleted
+    if deleted >= len(seen.others - after.others):
+        return frozenset()  # jobs have replaced and deleted all that are gone
+    return frozenset(file.path for file in replaced_in_place(snapshot, seen.others))
 
 
 def _is_wanted(job: str, commit: Commit, on_change: str) -> bool:
@@ -202,6 +238,14 @@ def _check_memory(history: History, seen: Seen, after: Seen) -> None:
         raise DatasetError(
             "commits since the last look were replaced, and their files deleted, before they "
             "were read"
+        )
+
+
+def _check_identity(history: History, seen: Seen, after: Seen) -> None:
+    """Raise if more commits are unknown than the dataset says that it has forgotten."""
+    if len(seen.jobs - after.jobs) > history.num_forgotten - seen.num_forgotten:
+        raise DatasetError(
+            "it is another dataset than the one that was read before, or its records were deleted"
         )
 
 

@@ -108,6 +108,13 @@ def _starting_version(text: str) -> str:
     return text.lower()
 
 
+def _moment(text: str) -> str:
+    from pymosaic.spark.moments import parse_moment
+
+    parse_moment("startingTimestamp", text, datetime.UTC)
+    return text
+
+
 def _duration(text: str) -> float:
     match = re.fullmatch(r"\s*([0-9.]{1,12})\s*(second|minute|hour|day|week)s?\s*", text.lower())
     if match is None:
@@ -118,6 +125,7 @@ def _duration(text: str) -> float:
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
 _POSITIVE = TextForm("a number that is at least 1", "N", _positive)
 _DURATION = TextForm("a duration, such as 12 hours or 30 days", "DURATION", _duration)
+_MOMENT = TextForm("a moment such as 2024-05-31T10:30:00", "TIME", _moment)
 _STARTING_VERSION = TextForm("latest", "NAME", _starting_version)
 _MAX_RECORDS = TextForm("a number of rows", "N", _max_records)
 _PATHS = TextForm("a JSON list of paths", "JSON", lambda text: tuple(map(str, json.loads(text))))
@@ -150,7 +158,7 @@ _READ: dict[str, tuple[str, TextForm]] = {
     "partitionTypes": ("partition_types", _PARTITION_TYPES),
     "maxFilesPerTrigger": ("max_files_per_trigger", _POSITIVE),
     "maxBytesPerTrigger": ("max_bytes_per_trigger", SIZE),
-    "startingTimestamp": ("starting_timestamp", TEXT),
+    "startingTimestamp": ("starting_timestamp", _MOMENT),
     "startingVersion": ("starting_version", _STARTING_VERSION),
     "ignoreChanges": ("ignore_changes", BOOLEAN),
     "skipChangeCommits": ("skip_change_commits", BOOLEAN),

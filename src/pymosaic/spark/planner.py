@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.types import StructType
 
-from pymosaic.errors import DatasetExistsError, MosaicError
+from pymosaic.errors import DatasetExistsError, FileMissingError, MosaicError
 from pymosaic.spark.aggregates import aggregate
 from pymosaic.spark.options import SourceOptions
 from pymosaic.spark.partitions import remove_partitions
@@ -99,6 +99,8 @@ def _told(error: Exception) -> list[str]:
     if isinstance(error, FileNotFoundError):
         path = error.filename or text
         told = f"No such file or directory: {path}" if error.filename else text
+        if isinstance(error, FileMissingError):
+            told = f"{path}: {error.strerror}"  # it says what to do
         return [told, "PATH_NOT_FOUND", "path", str(path)]
     if isinstance(error, MosaicError) and text:
         return [text]

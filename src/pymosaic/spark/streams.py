@@ -25,13 +25,19 @@ from typing import Any, TypeAlias
 
 from pymosaic.datasets.discovery import DataFile
 from pymosaic.datasets.followers import Follower, newest_time
-from pymosaic.datasets.following import FileVersion, Seen, look, look_first
+from pymosaic.datasets.following import (
+    FileVersion,
+    Seen,
+    look,
+    look_first,
+    replaced_in_place,
+)
 from pymosaic.datasets.partitioning import split_partition
 from pymosaic.datasets.path_patterns import find_wildcard
 from pymosaic.datasets.records import emit_document, is_hidden, parse_document
 from pymosaic.datasets.snapshot import Snapshot, take_snapshot
 from pymosaic.errors import CorruptFileError, DatasetError, InvalidOptionError, MosaicError
-from pymosaic.io import open_directory
+from pymosaic.io import open_directory, resolve_location, status_of
 from pymosaic.spark.listing import FileListing
 from pymosaic.spark.moments import parse_moment
 from pymosaic.spark.options import SourceOptions
@@ -80,8 +86,13 @@ class DatasetStream:
                 raise InvalidOptionError(
                     f"{option}: a stream reads all files that are added to a directory"
                 )
+        if options.starting_version is not None and options.starting_timestamp is not None:
+            raise InvalidOptionError("set startingVersion or startingTimestamp, not both")
         self._options = options
         [base], filesystem = locate(options.locations, options.storage)
+        status = status_of(resolve_location(base, filesystem))
+        if status is not None and status.is_file:
+            raise InvalidOptionError(f"{base} is a file: a stream reads a directory")
         self._storage = open_directory(base, filesystem)
         storage = options.storage if "://" in checkpoint else {}
         [place], place_filesystem = locate([checkpoint], storage)
@@ -141,7 +152,10 @@ class DatasetStream:
         with self._lock:
             self._insist(end)
             files = [file for n in range(start + 1, end + 1) for file in self._state_at(n).batch]
-        types = tuple(sorted(self._snapshot().partition_types.items())) if files else ()
+        snapshot = self._snapshot() if files else None
+        types = () if snapshot is None else tuple(sorted(snapshot.partition_types.items()))
+        if snapshot is not None:
+            files = self._as_they_are(snapshot, files)
         with_keys = not self._options.recursive_file_lookup and self._options.partitioning
         found = []
         for file in files:
@@ -151,6 +165,26 @@ class DatasetStream:
             found.append(DataFile(path, self._size(file), partition, types, file.modified))
         chosen = [file for file in found if file.size is not None]
         return FileListing(self._storage.base, tuple(chosen))
+
+    def _as_they_are(self, snapshot: Snapshot, files: list[FileVersion]) -> list[FileVersion]:
+        """Files of a batch, of which others may have replaced some in place since these were found.
+
+        A look takes what is there now for a change, too: it skips it, or finds it anew.
+        """
+        changed = replaced_in_place(snapshot, files)
+        if not changed:
+            return files
+        options = self._options
+        if options.ignore_changes and not options.skip_change_commits:
+            return [file for file in files if file not in changed]
+        if options.skip_change_commits:
+            return [changed.get(file, file) for file in files]
+        path = self._storage.full_path(next(iter(changed)).path)
+        raise DatasetError(
+            f"{path} was replaced by another of this name, or completed, since this stream found "
+            "it; move files there when they are complete, each under a new name. Set the option "
+            "skipChangeCommits to read it once, as it is now"
+        )
 
     def forget_before(self, number: int) -> None:
         """Delete what no position from this one on needs."""
@@ -227,19 +261,25 @@ class DatasetStream:
             ) from error
 
     def _snapshot(self) -> Snapshot:
-        return take_snapshot(self._storage, allow_missing=self._options.ignore_missing_files)
+        snapshot = take_snapshot(self._storage, allow_missing=self._options.ignore_missing_files)
+        for directory in snapshot.nested:
+            if self._is_read(f"{directory}/"):
+                raise DatasetError(
+                    f"{self._storage.full_path(directory)} is a dataset of its own inside of "
+                    f"{self._storage.name}: read each of them by a stream of its own"
+                )
+        return snapshot
+
+    def _is_read(self, path: str) -> bool:
+        """Whether a batch read of the same directory would read a file."""
+        everywhere = self._options.recursive_file_lookup
+        return everywhere or all("=" in part for part in path.split("/")[:-1])
 
     def _chosen(
         self, seen: Seen, files: Iterable[FileVersion]
     ) -> tuple[Seen, tuple[FileVersion, ...]]:
-        """Files that a batch read of the same directory would read."""
-        everywhere = self._options.recursive_file_lookup
-        return seen, tuple(
-            file
-            for file in files
-            if file.path.endswith(".mosaic")
-            and (everywhere or all("=" in part for part in file.path.split("/")[:-1]))
-        )
+        chosen = (file for file in files if file.path.endswith(".mosaic"))
+        return seen, tuple(file for file in chosen if self._is_read(file.path))
 
     def _size(self, file: FileVersion) -> int | None:
         """The size; None for a file that is gone, if that is allowed."""

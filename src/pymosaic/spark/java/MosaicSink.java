@@ -44,6 +44,10 @@ public class MosaicSink {
         Refusal.because("output mode update is not supported by mosaic: files are not updated in "
             + "place; use append or complete, or foreachBatch");
       }
+      if (!options.containsKey("path")) {
+        Refusal.because("the path is missing: pass it to start(path), or as the option `path`; "
+            + "toTable(name) writes a table of the catalog");
+      }
       if (options.containsKey(BATCH)) {
         Refusal.because("txnVersion is not for streams: a stream numbers its batches itself");
       }
