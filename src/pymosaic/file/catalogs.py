@@ -10,6 +10,7 @@ import os
 import threading
 from collections import OrderedDict
 from contextlib import suppress
+from typing import NamedTuple
 
 from pymosaic.format import schema_block
 from pymosaic.format.compression import Compression
@@ -24,6 +25,14 @@ BYTES_PER_COLUMN = 100
 _MAX_BYTES = 128 << 20
 
 
+class _Known(NamedTuple):
+    """A catalog, and how its block was read."""
+
+    catalog: Catalog
+    compression: Compression
+    limits: Limits
+
+
 class CatalogCache:
     """Catalogs by the bytes of their schema blocks; the least recently used are dropped.
 
@@ -35,7 +44,7 @@ class CatalogCache:
 
     def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
         self._max_bytes = max_bytes
-        self._catalogs: OrderedDict[tuple[Compression, Limits, bytes], Catalog] = OrderedDict()
+        self._catalogs: OrderedDict[bytes, _Known] = OrderedDict()
         # The one used last, which need not be moved to the end again.
         self._latest: Catalog | None = None
         self._bytes = 0
@@ -51,8 +60,8 @@ class CatalogCache:
 
     def parse(self, block: bytes | memoryview, compression: Compression, limits: Limits) -> Catalog:
         """The catalog of a schema block, given with its prefix."""
-        key = (compression, limits, bytes(block))
-        catalog = self._catalogs.get(key)
+        key = bytes(block)
+        catalog = self._find(key, compression, limits)
         if catalog is not None:
             # Without the lock: a catalog may be dropped at this moment, and is good all the same.
             if catalog is not self._latest:
@@ -62,20 +71,32 @@ class CatalogCache:
             return catalog
         # If files are opened at the same time, one parses and the others wait for it.
         with self._lock:
-            catalog = self._catalogs.get(key)
+            catalog = self._find(key, compression, limits)
             if catalog is None:
                 content = schema_block.content(block, compression, limits)
                 catalog = schema_content.parse(content, limits)
                 self.parsed += 1
-                self._keep(key, catalog)
+                self._keep(key, _Known(catalog, compression, limits))
         return catalog
 
-    def _keep(self, key: tuple[Compression, Limits, bytes], catalog: Catalog) -> None:
-        self._catalogs[key] = self._latest = catalog
-        self._bytes += _weight(key[2], catalog)
+    def _find(self, key: bytes, compression: Compression, limits: Limits) -> Catalog | None:
+        """The catalog of a block that was read under the same limits."""
+        known = self._catalogs.get(key)
+        # Limits are mostly the same object, and take longer to compare or hash.
+        if known is None or known.compression is not compression:
+            return None
+        return known.catalog if known.limits is limits or known.limits == limits else None
+
+    def _keep(self, key: bytes, known: _Known) -> None:
+        replaced = self._catalogs.pop(key, None)
+        if replaced is not None:
+            self._bytes -= _weight(key, replaced.catalog)
+        self._catalogs[key] = known
+        self._latest = known.catalog
+        self._bytes += _weight(key, known.catalog)
         while self._bytes > self._max_bytes and len(self._catalogs) > 1:
-            (_, _, dropped_block), dropped = self._catalogs.popitem(last=False)
-            self._bytes -= _weight(dropped_block, dropped)
+            dropped_block, dropped = self._catalogs.popitem(last=False)
+            self._bytes -= _weight(dropped_block, dropped.catalog)
 
     def _renew_lock(self) -> None:
         """Reset after a fork, during which another thread may have held the lock."""

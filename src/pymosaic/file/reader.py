@@ -112,8 +112,11 @@ class MosaicFile(Closing):
             not isinstance(merge_gap, Integral) or isinstance(merge_gap, bool) or merge_gap < 0
         ):
             raise InvalidOptionError(f"merge_gap must be an int of at least 0, got {merge_gap!r}")
-        with told_if_missing(source):
+        try:
             self._source = open_source(source, filesystem)
+        except OSError:
+            with told_if_missing(source):
+                raise
         if merge_gap is not None:
             self._source.merge_gap = int(merge_gap)
         self._schema: pa.Schema | None = None
@@ -556,7 +559,7 @@ class MosaicFile(Closing):
 
         With ``ahead``, the next is read while the caller works on one.
         """
-        if isinstance(row_groups, Integral):
+        if row_groups is not None and isinstance(row_groups, Integral):
             raise InvalidOptionError(
                 f"row_groups must be a list of numbers, got {row_groups!r}: "
                 f"write row_groups=[{row_groups!r}]"

@@ -162,7 +162,7 @@ def resolve_location(where: str | os.PathLike[str], filesystem: object = None) -
         return _locate(path, path, filesystem)
     if isinstance(where, str) and "://" in where:
         return _resolve_uri(where)
-    return Location(path, os.path.expanduser(path))
+    return Location(path, os.path.expanduser(path) if path.startswith("~") else path)
 
 
 def _resolve_uri(uri: str) -> Location:

@@ -22,6 +22,7 @@ cdef extern from "primitives.h" nogil:
     void copy_bytes(void* out, const void* source, size_t n)
     void clear_bytes(void* out, size_t n)
     int compare_memory(const void* left, const void* right, size_t n)
+    void copy_rounded(uint8_t* out, const uint8_t* source, size_t n)
     void copy_string(uint8_t* out, const uint8_t* source, size_t n, const uint8_t* source_end)
     int64_t walk_strings(const uint8_t* data, int64_t position, int64_t size, int64_t count)
     void swap_copy2(uint8_t* out, const uint8_t* source, size_t count)

@@ -13,7 +13,7 @@ room is made for them and anything is copied. Types nest as deep as ``Limits.max
 allows, which bounds the recursion.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memchr
 
@@ -24,8 +24,8 @@ from pymosaic.kernels.catalog cimport (
 from pymosaic.kernels.names cimport EncodedNames, encode_names
 from pymosaic.kernels.primitives cimport (
     ByteVector, Cursor, append_bytes, append_varint, append_zigzag, clear_bytes, copy_bytes,
-    copy_string, corrupt, free_vector, is_ascii, is_utf8, limit_exceeded, need, out_of_memory, read_byte, read_varint,
-    read_zigzag, reserve, unsupported,
+    copy_rounded, copy_string, corrupt, free_vector, is_ascii, is_utf8, limit_exceeded, need,
+    out_of_memory, read_byte, read_varint, read_zigzag, reserve, unsupported,
 )
 
 cdef const char* STRUCTURE = b"schema block"
@@ -40,6 +40,12 @@ cdef enum:
     NOT_PLAIN = 0xFF
 
 
+cdef struct Expansion:
+    uint8_t start[COPY_SLACK]   # its first bytes
+    int64_t length              # 0 for symbols that do not exist or whose expansion is not kept
+    const uint8_t* text         # all of it; COPY_SLACK more bytes can be read
+
+
 cdef struct Expander:
     const uint8_t* rules
     int64_t num_rules       # as far as tokens reach: at most 128
@@ -49,6 +55,7 @@ cdef struct Expander:
     ByteVector ends         # int64 each: where symbols of the name before end, expanded
     int64_t previous_start  # of the name before, in the catalog's names
     int64_t prefix          # bytes that the last name has of the one before it
+    Expansion expansions[SYMBOLS]
 
 
 cdef void expand_symbol(Expander* expander, uint8_t symbol, uint8_t* out) noexcept nogil:
@@ -72,7 +79,9 @@ cdef int prepare_rules(Expander* expander, Cursor* cursor, int64_t longest) exce
     cdef const uint8_t* pair
     cdef ByteVector* kept = &expander.kept
     cdef uint8_t slack[COPY_SLACK]
+    cdef Expansion* expansion
     reserve(kept, TOKENS)
+    clear_bytes(expander.expansions, sizeof(expander.expansions))
     for symbol in range(TOKENS):
         kept.data[symbol] = symbol
         expander.starts[symbol] = symbol
@@ -103,8 +112,48 @@ cdef int prepare_rules(Expander* expander, Cursor* cursor, int64_t longest) exce
     # So that short expansions can be copied in one step, the last one, too.
     clear_bytes(slack, COPY_SLACK)
     append_bytes(kept, slack, COPY_SLACK)
+    for rule in range(TOKENS + expander.num_rules):
+        if expander.starts[rule] >= 0:
+            expansion = &expander.expansions[rule]
+            expansion.length = expander.lengths[rule]
+            expansion.text = kept.data + expander.starts[rule]
+            copy_bytes(expansion.start, expansion.text, COPY_SLACK)
     cursor.position += 2 * <int64_t>count
     return <int>count
+
+
+cdef bint append_kept(
+    Catalog catalog, Expander* expander, const uint8_t* suffix, int64_t size, int64_t shared,
+    int64_t most
+) noexcept nogil:
+    """What :func:`append_expanded` does, in one pass, if all expansions are kept, the name takes
+    at most ``most`` bytes and there is room for it; else nothing is appended."""
+    cdef ByteVector* blob = &catalog.names_blob
+    cdef int64_t* ends = <int64_t*>expander.ends.data
+    cdef int64_t i, prefix = ends[shared - 1] if shared else 0
+    cdef int64_t length = prefix
+    cdef const Expansion* expansion
+    cdef uint8_t* start = blob.data + blob.size
+    # Copies are rounded up, and may write COPY_SLACK bytes beyond the name.
+    most = min(most, blob.capacity - blob.size - COPY_SLACK)
+    if prefix > most:
+        return False
+    copy_rounded(start, blob.data + expander.previous_start, <size_t>prefix)
+    for i in range(size):
+        expansion = &expander.expansions[suffix[i]]
+        # One comparison for lengths of 0, too: they wrap around.
+        if <uint64_t>(expansion.length - 1) >= <uint64_t>(most - length):
+            return False
+        copy_bytes(start + length, expansion.start, COPY_SLACK)
+        if expansion.length > COPY_SLACK:
+            copy_rounded(start + length + COPY_SLACK, expansion.text + COPY_SLACK,
+                         <size_t>(expansion.length - COPY_SLACK))
+        length += expansion.length
+        ends[shared + i] = length
+    expander.previous_start = blob.size
+    expander.prefix = prefix
+    blob.size += length
+    return True
 
 
 cdef int append_expanded(
@@ -124,6 +173,8 @@ cdef int append_expanded(
     cdef uint8_t symbol
     cdef uint8_t* out
     reserve(&expander.ends, (shared + size) * <int64_t>sizeof(int64_t) - expander.ends.size)
+    if append_kept(catalog, expander, suffix, size, shared, min(max_name, max_names - start)):
+        return 0
     ends = <int64_t*>expander.ends.data
     prefix = ends[shared - 1] if shared else 0
     length = prefix
@@ -362,26 +413,13 @@ cdef int check_names(Catalog catalog, bint expanded) except -1 nogil:
     return 0
 
 
-cdef inline int read_short_zigzag(Cursor* cursor, int64_t* out) except -1 nogil:
-    """What :func:`read_zigzag` does, without a call for one byte or two."""
-    cdef const uint8_t* data = cursor.data + cursor.position
-    cdef int64_t left = cursor.size - cursor.position
-    if left > 0 and data[0] < 0x80:
-        out[0] = (data[0] >> 1) ^ -<int64_t>(data[0] & 1)
-        cursor.position += 1
-        return 0
-    if left > 1 and data[1] < 0x80:
-        out[0] = ((data[0] & 0x7F) >> 1 | <int64_t>data[1] << 6) ^ -<int64_t>(data[0] & 1)
-        cursor.position += 2
-        return 0
-    return read_zigzag(cursor, out)
-
-
 cdef int read_order(Catalog catalog, Cursor* cursor) except -1 nogil:
     """The original order; files from before it was kept have sorted order."""
     cdef int64_t column, delta, position = 0, count = catalog.num_columns
     cdef uint8_t* seen
-    cdef int64_t start = cursor.position
+    cdef int64_t start = cursor.position, size = cursor.size, place = start
+    cdef const uint8_t* data = cursor.data
+    cdef int64_t* order = catalog.order
     if cursor.position == cursor.size:
         for column in range(count):
             catalog.order[column] = column
@@ -393,14 +431,25 @@ cdef int read_order(Catalog catalog, Cursor* cursor) except -1 nogil:
         # ``position`` stays in 0..count - 1, and ``seen`` makes sure that each occurs once: what
         # comes out is a permutation, which other kernels rely on.
         for column in range(count):
-            read_short_zigzag(cursor, &delta)
-            if delta < -count or delta > count or not 0 <= position + delta < count:
-                return corrupt(STRUCTURE, start, b"the original order is not a permutation")
-            position += delta
-            if seen[position]:
+            # One or two bytes without a call. ``place`` is where the cursor would be.
+            if size - place > 1 and data[place] < 0x80:
+                delta = (data[place] >> 1) ^ -<int64_t>(data[place] & 1)
+                place += 1
+            elif size - place > 1 and data[place + 1] < 0x80:
+                delta = (((data[place] & 0x7F) >> 1 | <int64_t>data[place + 1] << 6)
+                         ^ -<int64_t>(data[place] & 1))
+                place += 2
+            else:
+                cursor.position = place
+                read_zigzag(cursor, &delta)
+                place = cursor.position
+            # Sums wrap around: whatever ``delta`` is, only the right ones end below ``count``.
+            position = <int64_t>(<uint64_t>position + <uint64_t>delta)
+            if <uint64_t>position >= <uint64_t>count or seen[position]:
                 return corrupt(STRUCTURE, start, b"the original order is not a permutation")
             seen[position] = 1
-            catalog.order[column] = position
+            order[column] = position
+        cursor.position = place
     finally:
         free(seen)
     return 0
