@@ -31,6 +31,13 @@ try:
     message = ""
 except Exception as error:
     message = str(error)
+def stream(frame):
+    try:
+        writer = frame.writeStream.format("mosaic").trigger(availableNow=True)
+        writer = writer.option("checkpointLocation", out + "-checkpoint")
+        writer.start(out + "-stream").awaitTermination()
+    except Exception as error:
+        return str(error)
 long = narrow.selectExpr("id", "concat('f', id % 3) AS feature", "column_002 AS value")
 found = {
     "support": [support.push_down, support == again],
@@ -41,6 +48,10 @@ found = {
     "filtered": [list(row) for row in filtered.collect()],
     "written": sorted(list(row) for row in spark.read.format("mosaic").load(out).collect()),
     "message": message,
+    "streams": [
+        stream(spark.readStream.format("mosaic").load(wide)),
+        stream(spark.readStream.format("rate").load()),
+    ],
     "jobs": [
         jobs.compact(spark, out, progress=lambda *state: None).files_after,
         jobs.verify(spark, out, source=narrow.selectExpr("id", "id % 2 AS odd")).ok,
@@ -56,12 +67,16 @@ CLIENT = (
     PROLOGUE
     + """
 narrow = full.where("id < 30").select("id", "column_003")
+writer = spark.readStream.format("mosaic").load(wide).select("id").writeStream.format("mosaic")
+writer = writer.option("checkpointLocation", out + "-checkpoint").trigger(availableNow=True)
+writer.start(out + "-stream").awaitTermination()
 found = {
     "support": [support.push_down, support.driver_planning, list(support.reasons)],
     "same": support == again,
     "plan": narrow._explain_string("formatted"),
     "rows": sorted(list(row) for row in narrow.collect()),
     "count": full.count(),
+    "stream": spark.read.format("mosaic").load(out + "-stream").count(),
 }
 print(json.dumps(found), file=open(out + ".json", "w"))
 spark.stop()
@@ -83,6 +98,9 @@ def test_results_are_right_and_columns_narrows(wide: Path, tmp_path: Path):
     assert sorted(found["filtered"]) == [[3, 6], [44, 88]]
     assert found["written"] == [[row, row % 2] for row in range(30)]
     assert "did you mean 'columns'" in found["message"]
+    for message in found["streams"]:
+        assert "streams need" in message
+        assert "python -m pymosaic.spark.connect" in message
     assert found["jobs"] == [2, True, 4, 2]
 
 
@@ -95,6 +113,7 @@ def test_a_server_that_knows_mosaic_pushes_down(wide: Path, tmp_path: Path):
     assert found["same"]
     assert found["rows"] == [[row, 3 * row] for row in range(30)]
     assert found["count"] == 80
+    assert found["stream"] == 80
     assert "column_003" in found["plan"]
     assert "column_004" not in found["plan"]
 

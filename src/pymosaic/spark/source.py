@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from pyspark.sql.datasource import DataSource
 
-from pymosaic.errors import DatasetError
+from pymosaic.errors import DatasetError, UnsupportedFeatureError
 from pymosaic.spark.options import SourceOptions
 
 if TYPE_CHECKING:
@@ -95,6 +95,14 @@ class MosaicDataSource(DataSource):
             states.put(self._listing)
         return MosaicReader(self._parsed, schema)
 
+    def streamReader(self, schema: StructType) -> NoReturn:  # noqa: N802  (Spark's name)
+        """Refuse: streams are read by the JVM's own part of this source."""
+        raise _without_streams()
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: N802
+        """Refuse, for the same reason."""
+        raise _without_streams()
+
     def writer(self, schema: StructType, overwrite: bool) -> DatasetWriter | PaimonWriter:
         """Start a write."""
         from pymosaic.spark.paimon_tables import PaimonWriter, is_paimon
@@ -103,3 +111,10 @@ class MosaicDataSource(DataSource):
         if is_paimon(self._parsed):
             return PaimonWriter(self._parsed, schema, overwrite)
         return DatasetWriter(self._parsed, schema, overwrite)
+
+
+def _without_streams() -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        "streams need pymosaic.spark.enable(spark); with Spark Connect, they need a server that "
+        "was started with `python -m pymosaic.spark.connect`"
+    )
