@@ -200,6 +200,25 @@ def test_mistakes_are_told_by_load(spark, wide, options, message):
         spark.read.format("mosaic").options(**options).load(str(wide))
 
 
+def test_a_declared_column_is_read_where_files_have_it_without_merging_schemas(spark, tmp_path):
+    pymosaic.write_table(pa.table({"id": [1]}), tmp_path / "a.mosaic")
+    pymosaic.write_table(pa.table({"id": [2], "more": ["x"]}), tmp_path / "b.mosaic")
+    source = spark.read.format("mosaic").option("mergeSchema", False)
+    assert source.load(str(tmp_path)).columns == ["id"]
+    frame = source.schema("id LONG, More STRING").load(str(tmp_path))
+    assert sorted(map(tuple, frame.collect())) == [(1, None), (2, "x")]
+    assert tuple(frame.selectExpr("count(More)", "max(More)").first()) == (1, "x")
+    assert frame.where("more = 'x'").select("id").first().id == 2
+
+
+def test_without_merging_schemas_a_wider_type_is_an_error(spark, tmp_path):
+    pymosaic.write_table(pa.table({"id": pa.array([1], pa.int32())}), tmp_path / "a.mosaic")
+    pymosaic.write_table(pa.table({"id": [1 << 40]}), tmp_path / "b.mosaic")
+    source = spark.read.format("mosaic").option("mergeSchema", False)
+    with pytest.raises(Exception, match="id"):
+        source.load(str(tmp_path)).collect()
+
+
 def test_a_missing_path_is_told(spark, tmp_path):
     with pytest.raises(Exception, match="No such file or directory"):
         spark.read.format("mosaic").load(str(tmp_path / "nowhere"))

@@ -383,6 +383,18 @@ def test_a_query_begins_now_or_at_a_moment(spark, base, tmp_path):
         source.option("startingTimestamp", "soon").load(str(base))
 
 
+def test_without_merging_a_batch_has_the_columns_of_all_its_files(spark, base, tmp_path):
+    """The first file of a batch may lack one that the first file of the dataset has."""
+    frame = spark.readStream.format("mosaic").option("mergeSchema", False).load(str(base))
+    run(frame, tmp_path / "checkpoint")
+    short = pa.table({"id": [6], "k": [0]})
+    pymosaic.write_dataset(short, base, partition_by=["k"], mode="append")
+    add(base, 7)
+    frame = frame.selectExpr("struct(id, text) id")
+    [rows], _ = run(frame, tmp_path / "checkpoint")
+    assert [tuple(row) for row in rows] == [(6, None), (7, "7")]
+
+
 def test_a_table_is_read_as_a_stream_and_into_a_dataset(spark, tmp_path):
     spark.sql("CREATE TABLE followed (id LONG, k INT) USING mosaic PARTITIONED BY (k)")
     spark.sql("INSERT INTO followed VALUES (1, 1), (2, 2)")

@@ -37,7 +37,7 @@ def aggregate(
     """
     if options.filters is not None or options.ignore_corrupt_files or options.ignore_missing_files:
         return None
-    _, dataset = open_relation(options)
+    _, dataset = open_relation(options, schema.names)
     if dataset is None:
         return ["0" if name == "count" else None for name, _ in functions]
     matches = match_names(

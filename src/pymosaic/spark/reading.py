@@ -246,7 +246,8 @@ class MosaicReader(DataSourceReader):
         }
         wanted = arrow_schema(schema)
         self.batches: BatchReader = BatchReader(None, wanted, options.max_batch_bytes, None)
-        relation, dataset = open_relation(options)
+        names = [name for name in schema.names if name != METADATA]
+        relation, dataset = open_relation(options, names)
         if dataset is not None:
             self._plan(relation, dataset, schema)
 

@@ -28,6 +28,7 @@ from pymosaic.file.reader import MosaicFile, Types
 from pymosaic.spark.ends import read_ends_in_tasks
 from pymosaic.spark.file_metadata import file_uri
 from pymosaic.spark.listing import FileListing, list_files
+from pymosaic.spark.names import match_names
 from pymosaic.spark.options import SourceOptions
 from pymosaic.spark.paimon_tables import is_paimon, open_paimon, table_exists
 from pymosaic.spark.partition_inference import infer_type, recorded_type, spark_text, typed_value
@@ -202,8 +203,15 @@ class Relation:
         }
 
 
-def open_relation(options: SourceOptions) -> tuple[Any, Any]:
+def open_relation(options: SourceOptions, wanted: Sequence[str] = ()) -> tuple[Any, Any]:
     """What the options name, in the state that they fix, or else as it is now.
+
+    Parameters
+    ----------
+    options : SourceOptions
+    wanted : sequence of str
+        Columns that a schema names: if the first file lacks one, all files are asked, even if
+        schemas are not to be merged.
 
     Returns
     -------
@@ -216,7 +224,13 @@ def open_relation(options: SourceOptions) -> tuple[Any, Any]:
     for attempt in range(_ATTEMPTS):
         relation = _listed(options) if options.state is None else Relation(options, options.state)
         try:
-            return relation, None if relation.is_empty else relation.open()
+            dataset = None if relation.is_empty else relation.open()
+            if dataset is not None and not options.merge_schema:
+                alike = options.pushed.get("alike", ())
+                if None in match_names(wanted, dataset.schema.names, options.case_sensitive, alike):
+                    relation = Relation(replace(options, merge_schema=True), relation.state)
+                    dataset = relation.open()
+            return relation, dataset
         except FileNotFoundError:
             # Replaced since they were listed: a new listing shows their replacements.
             if options.state is not None or attempt == _ATTEMPTS - 1:
