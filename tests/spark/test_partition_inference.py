@@ -4,6 +4,7 @@ import datetime
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -46,6 +47,12 @@ INSTANT = pa.timestamp("us", "UTC")
         (["2024-5-1"], pa.string()),
         (["10000-01-01"], pa.string()),
         (["2024-05-31", "1"], pa.string()),
+        (["12:00:00", "23:59:59.123456"], pa.time64("us")),
+        (["12:00:00", "12:30:00.500000000"], pa.time64("us")),
+        (["12:00:00", "24:00:00"], pa.string()),
+        (["12:00:00.5"], pa.string()),
+        (["12:00"], pa.string()),
+        (["12:00:00", "2024-05-31"], pa.string()),
         ([], pa.null()),
     ],
 )
@@ -63,6 +70,14 @@ def test_types_are_those_that_spark_infers(texts, expected):
         ("true", pa.bool_(), True),
         ("2024-05-31", pa.date32(), datetime.date(2024, 5, 31)),
         ("2024-05-31 10:30:00", pa.timestamp("us"), datetime.datetime(2024, 5, 31, 10, 30)),
+        ("10000-01-01", pa.date32(), 2_932_897),
+        ("-0044-03-15", pa.date32(), -735_525),
+        ("9999-12-31", pa.date32(), datetime.date.max),
+        ("10000-01-01 00:00:00Z", pa.timestamp("us", "UTC"), 253_402_300_800_000_000),
+        ("0000-12-31 00:00:00.000001Z", pa.timestamp("us", "UTC"), -62_135_683_199_999_999),
+        ("0000-12-31 23:00:00", pa.timestamp("us"), -62_135_600_400_000_000),
+        ("12:30:00", pa.time64("us"), datetime.time(12, 30)),
+        ("12:30:00.5", pa.time64("ns"), datetime.time(12, 30, 0, 500_000)),
     ],
 )
 def test_values_have_the_types_of_their_columns(text, data_type, value):
@@ -76,9 +91,28 @@ def test_timestamps_are_in_the_zone_of_the_session_unless_they_say_otherwise():
     assert typed_value("k", "2024-05-31 01:30:00.000000Z", INSTANT, tokyo, "path") == at
 
 
+@pytest.mark.parametrize("year", [-3999, -399, 0, 1, 2, 1969, 9998, 9999, 10_398, 200_000])
+def test_moments_of_any_year_are_in_the_zone_of_the_session(year):
+    text = f"{year:+05d}-02-28 23:30:00"
+    zone = datetime.timezone(datetime.timedelta(hours=9, minutes=30))
+    [told] = [typed_value("k", text, INSTANT, zone, "path")]
+    exact = np.datetime64(f"{year:+05d}-02-28T14:00:00", "us").astype(int)
+    assert pa.scalar(told, INSTANT).value == exact
+
+
 @pytest.mark.parametrize(
     ("text", "data_type"),
-    [("a", pa.int32()), ("300", pa.int8()), ("1.5", pa.int32()), ("x", pa.date32())],
+    [
+        ("2024-01-01 junk", INSTANT),
+        ("9999999-01-01", pa.date32()),
+        ("9999999-01-01 00:00:00", INSTANT),
+        ("9999-01-01 00:00:00", pa.timestamp("ns")),
+        ("a", pa.int32()),
+        ("300", pa.int8()),
+        ("1.5", pa.int32()),
+        ("x", pa.date32()),
+        ("24:00:00", pa.time64("us")),
+    ],
 )
 def test_a_value_that_does_not_fit_is_told(text, data_type):
     with pytest.raises(DatasetError, match=f"{text!r} of 'k' is not a valid"):

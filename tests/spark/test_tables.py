@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions as f
 
 import pymosaic
@@ -93,3 +95,46 @@ def test_save_as_table_at_a_path(spark, table, tmp_path):
 def test_a_frame_read_from_mosaic_has_a_plain_schema(spark, wide):
     schema = spark.read.format("mosaic").load(str(wide)).schema
     assert all(field.metadata == {} for field in schema)
+
+
+def test_partitions_of_any_year_are_read_and_deleted(spark, table, conf):
+    spark.sql(f"CREATE TABLE {table} (id INT, at TIMESTAMP) USING mosaic PARTITIONED BY (at)")
+    spark.sql(
+        f"INSERT INTO {table} VALUES (1, TIMESTAMP'9999-12-31 23:59:59'), "
+        "(2, TIMESTAMP'0001-01-01 00:00:00'), (3, TIMESTAMP'+10000-01-01 10:00:00'), "
+        "(4, TIMESTAMP'2024-01-01 10:00:00')"
+    )
+    place = spark.sql(f"DESCRIBE EXTENDED {table}").where("col_name = 'Location'").first()[1]
+    moments = "SELECT id, CAST(at AS STRING) FROM {frame} ORDER BY id"
+    expected = [
+        (1, "9999-12-31 23:59:59"),
+        (2, "0001-01-01 00:00:00"),
+        (3, "+10000-01-01 10:00:00"),
+        (4, "2024-01-01 10:00:00"),
+    ]
+    for frame in (spark.table(table), spark.read.format("mosaic").load(place)):
+        assert spark.sql(moments, frame=frame).collect() == expected
+        assert frame.where("at > '2024-01-01 10:00:00'").count() == 2
+    spark.sql(f"DELETE FROM {table} WHERE at >= TIMESTAMP'9999-12-31 23:59:59'")
+    assert spark.sql(moments, frame=spark.table(table)).collect() == [expected[1], expected[3]]
+    conf("spark.sql.session.timeZone", "America/New_York")
+    assert spark.table(table).where("at = '2023-12-31 20:00:00'").first()["id"] == 4
+
+
+def test_partitions_that_others_named_in_the_zone_of_a_session_are_deleted(spark, table, tmp_path):
+    for number, name in enumerate(["2024-01-01 10%3A00%3A00", "2024-01-02 10%3A00%3A00"]):
+        directory = tmp_path / f"at={name}"
+        directory.mkdir()
+        pymosaic.write_table(pa.table({"id": [number]}), directory / "rows.mosaic")
+    spark.sql(
+        f"CREATE TABLE {table} (id BIGINT, at TIMESTAMP) USING mosaic PARTITIONED BY (at) "
+        f"LOCATION '{tmp_path}'"
+    )
+    spark.sql(f"DELETE FROM {table} WHERE at = TIMESTAMP'2024-01-02 10:00:00'")
+    assert [row.id for row in spark.table(table).collect()] == [0]
+
+
+def test_a_column_whose_directories_would_be_hidden_is_refused(spark, tmp_path):
+    frame = spark.range(2).withColumnRenamed("id", ".k").withColumn("x", f.lit(1))
+    with pytest.raises(AnalysisException, match="would be hidden"):
+        frame.write.format("mosaic").partitionBy("`.k`").save(str(tmp_path / "t"))

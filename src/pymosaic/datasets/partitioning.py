@@ -135,7 +135,10 @@ def _is_date(text: str) -> bool:
 def typed_partition(
     partition: Sequence[tuple[str, str | None]], schema: pa.Schema, path: str
 ) -> Partition:
-    """The partition values of one file as Python objects, in the types of their columns."""
+    """The partition values of one file as Python objects, in the types of their columns.
+
+    A day or a moment that Python does not have is its number.
+    """
     return tuple(
         (key, None if text is None else _typed(key, text, schema.field(key).type, path))
         for key, text in partition
@@ -146,8 +149,12 @@ def _typed(key: str, text: str, arrow_type: pa.DataType, path: str) -> Any:
     if pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type):
         return text
     try:
-        return pa.scalar(text).cast(arrow_type).as_py()
+        value = pa.scalar(text).cast(arrow_type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise DatasetError(
             f"{path}: the partition value {text!r} of {key!r} is not a valid {arrow_type}"
         ) from error
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):
+        return value.value

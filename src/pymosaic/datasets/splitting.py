@@ -78,6 +78,10 @@ def check_partition_columns(schema: pa.Schema, partition_by: Sequence[str]) -> p
             )
         if not name or "\0" in name:
             raise InvalidOptionError(f"partition_by: {name!r} cannot name a directory")
+        if name.startswith("."):
+            raise InvalidOptionError(
+                f"partition_by: directories of {name!r} would be hidden: rename the column"
+            )
         data_type = schema.field(indices[0]).type
         if pa.types.is_dictionary(data_type):
             data_type = data_type.value_type

@@ -108,7 +108,8 @@ def list_files(options: SourceOptions) -> FileListing:
         )
     # Spark reads a file that is named twice once if there are keys, and else twice.
     files = {file.path: file for file in found}.values() if tops or ignores_keys else direct
-    chosen = _chosen((_with_status(file, filesystem) for file in files), options)
+    known = (_with_status(file, filesystem) for file in files)
+    chosen = _chosen((file for file in known if _has_rows(file)), options)
     base = locations[0] if len(locations) == 1 else ", ".join(locations[:3])
     return FileListing(base, tuple(chosen), packs)
 
@@ -154,6 +155,11 @@ def _keys_of(path: str, root: str, base_path: str | None) -> tuple[list[str], st
             break
         directories.pop()
     return keys, "/".join([base, *directories])
+
+
+def _has_rows(file: DataFile) -> bool:
+    """Whether Spark would read a file: not while Hadoop copies it, and not a mere marker."""
+    return file.size != 0 and not file.path.endswith("._COPYING_")
 
 
 def _chosen(files: Iterable[DataFile], options: SourceOptions) -> Iterator[DataFile]:

@@ -6,9 +6,11 @@ import datetime
 import re
 from zoneinfo import ZoneInfo
 
+import numpy as np
+
 from pymosaic.errors import InvalidOptionError
 
-__all__ = ["microseconds", "parse_moment", "zone_of"]
+__all__ = ["days_of", "instant_of", "microseconds", "parse_moment", "zone_of"]
 
 _MOMENT = re.compile(
     r"\s*(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})"
@@ -20,6 +22,10 @@ _OFFSET = re.compile(
 )
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
+# Python has the years 1 to 9999, and zones shift moments; the calendar repeats after 400 years.
+_FIRST_YEAR, _LAST_YEAR = 2, 9998
+_CYCLE = 400
+_MICROSECONDS_OF_CYCLE = 146_097 * 86_400_000_000
 
 
 def zone_of(name: str) -> datetime.tzinfo:
@@ -51,6 +57,29 @@ def zone_of(name: str) -> datetime.tzinfo:
 def microseconds(moment: datetime.datetime) -> int:
     """Microseconds since 1970 of a moment with a time zone."""
     return (moment - _EPOCH) // _MICROSECOND
+
+
+def days_of(year: int, month: int, day: int) -> int:
+    """Days since 1970 of a date in any year; ValueError if there is no such day."""
+    return int(np.datetime64(f"{year:+05d}-{month:02d}-{day:02d}", "D").astype(np.int64))
+
+
+def instant_of(
+    year: int,
+    month: int,
+    day: int,
+    time: datetime.time,
+    zone: datetime.tzinfo,
+) -> int:
+    """Microseconds since 1970 of a local time in any year; ValueError if there is no such day."""
+    cycles = 0
+    if year < _FIRST_YEAR:
+        cycles = (year - _FIRST_YEAR) // _CYCLE
+    elif year > _LAST_YEAR:
+        cycles = (year - _LAST_YEAR + _CYCLE - 1) // _CYCLE
+    date = datetime.date(year - cycles * _CYCLE, month, day)
+    moment = datetime.datetime.combine(date, time, zone)
+    return microseconds(moment) + cycles * _MICROSECONDS_OF_CYCLE
 
 
 def parse_moment(option: str, text: str, zone: datetime.tzinfo) -> int:

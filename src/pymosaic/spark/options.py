@@ -180,9 +180,15 @@ _OF_OTHERS = (
     " allowcomments allowunquotedfieldnames allowsinglequotes allownumericleadingzeros"
     " allowbackslashescapinganycharacter allowunquotedcontrolchars allownonnumericnumbers"
     " dropfieldifallnull wholetext rowtag datetimerebasemode int96rebasemode quoteall escapequotes"
-    " ignorenullfields inputbuffersize charstoescapequoteescaping"
+    " ignorenullfields inputbuffersize charstoescapequoteescaping columnpruning maxnestingdepth"
+    " maxstringlen singlevariantcolumn pretty writenonasciicharacterascodepoint avroschema"
+    " recordname recordnamespace ignoreextension extension roottag declaration attributeprefix"
+    " valuetag arrayelementname excludeattribute ignorenamespace ignoresurroundingspaces"
+    " wildcardcolname rowvalidationxsdpath treatemptyvaluesasnulls validatename"
     " "
 )
+# Of Hadoop, for these formats.
+_PREFIXES_OF_OTHERS = ("parquet.", "orc.", "avro.")
 # Codecs of Spark's other sources.
 _OTHER_CODECS = frozenset(
     ("snappy", "gzip", "deflate", "lzo", "lz4", "lz4_raw", "lz4raw", "brotli", "bzip2", "xz")
@@ -390,7 +396,7 @@ class SourceOptions:
                 name, target, form = _BY_LOWER_CASE[lowered]
                 value = form.read(name, _codec(text) if name == "compression" else text)
                 (found["writer"] if target in _OF_WRITERS else found)[target] = value
-            elif f" {lowered} " in _OF_OTHERS:
+            elif f" {lowered} " in _OF_OTHERS or lowered.startswith(_PREFIXES_OF_OTHERS):
                 warnings.warn(f"the mosaic source ignores the option {key!r}", stacklevel=2)
             elif lowered not in _OF_SPARK:
                 raise _unknown(key)
@@ -420,7 +426,7 @@ class SourceOptions:
         """The paths to read."""
         if self.paths:
             return list(self.paths)
-        if self.path is None:
+        if not self.path:
             raise InvalidOptionError(
                 "the path is missing: pass it to load(path), or as the option `path`; a new table "
                 "needs columns or LOCATION, and others pymosaic.spark.enable(spark)"

@@ -36,6 +36,8 @@ class PartitionDirectory:
     def of(cls, location: str) -> PartitionDirectory:
         """Split a location before the ``key=value`` directories at its end.
 
+        Hidden directories are no partitions.
+
         Examples
         --------
         >>> PartitionDirectory.of("sales/day=1/city=Bonn")
@@ -45,7 +47,7 @@ class PartitionDirectory:
         """
         parts = location.rstrip("/").split("/")
         first = len(parts)
-        while first > 0 and "=" in parts[first - 1][1:]:
+        while first > 0 and "=" in parts[first - 1][1:] and not parts[first - 1].startswith("."):
             first -= 1
         if first == len(parts):
             return cls(location)

@@ -1,8 +1,8 @@
 """Types of partition columns as Spark infers them from the names of directories.
 
 Every value has the first of these types that can read it: int, bigint, a whole decimal, double,
-timestamp, date, string. A column has the type that holds all of its values without loss, or else
-string. Booleans are text. A column of nothing but nulls is void.
+timestamp, date, time, string. A column has the type that holds all of its values without loss, or
+else string. Booleans are text. A column of nothing but nulls is void.
 
 With the option ``partitionTypes`` set to ``recorded``, columns have the types that the dataset's
 records keep instead. Timestamps and floating-point numbers that its jobs wrote are recognised in
@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from pymosaic.datasets.partition_types import parse_type
 from pymosaic.errors import DatasetError
-from pymosaic.spark.moments import microseconds
+from pymosaic.spark.moments import days_of, instant_of
 
 __all__ = ["infer_type", "recorded_type", "spark_text", "typed_value"]
 
@@ -29,8 +29,12 @@ _INTEGER = re.compile(r"[+-]?\d+")
 _DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?)", re.ASCII)
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
 _TIMESTAMP = re.compile(r"(\d{4})-(\d{2})-(\d{2}) (\d{2}):(\d{2}):(\d{2})(?:\.(\d))?", re.ASCII)
+# Jobs write nanoseconds, which Spark does not have.
+_TIME = re.compile(r"(\d{2}):(\d{2}):(\d{2})(?:\.(\d{6})(?:000)?)?", re.ASCII)
+_WRITTEN_TIME = re.compile(r"(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6})0{0,3})?)?", re.ASCII)
+_WRITTEN_DATE = re.compile(r"([+-]?\d{4,7})-(\d{2})-(\d{2})", re.ASCII)
 _WRITTEN_TIMESTAMP = re.compile(
-    r"(\d{4})-(\d{2})-(\d{2})[ T](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?(?:Z|\+00:00)?",
+    r"([+-]?\d{4,7})-(\d{2})-(\d{2})[ T](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?(?:Z|\+00:00)?",
     re.ASCII,
 )
 _INT32, _INT64 = range(-(1 << 31), 1 << 31), range(-(1 << 63), 1 << 63)
@@ -77,6 +81,8 @@ def infer_type(texts: Iterable[str], timestamps: pa.DataType) -> pa.DataType:
         return pa.date32()
     if kinds <= {"date", "timestamp"}:
         return timestamps
+    if kinds == {"time"}:
+        return pa.time64("us")
     return pa.string()
 
 
@@ -99,10 +105,12 @@ def _kind_of(text: str) -> tuple[str, int]:
             return "decimal", len(digits) + exponent
     if _DOUBLE.fullmatch(text.strip()):
         return "double", 0
-    if _instant(_TIMESTAMP, text) is not None:
+    if _instant(text) is not None:
         return "timestamp", 0
     if _day(text) is not None:
         return "date", 0
+    if _time(_TIME, text) is not None:
+        return "time", 0
     return "string", 0
 
 
@@ -166,7 +174,10 @@ def spark_text(text: str, recorded: str | None) -> str:
 def typed_value(
     key: str, text: str, data_type: pa.DataType, zone: datetime.tzinfo, path: str
 ) -> Any:
-    """The value of a partition column.
+    """The value of a partition column, as a Python object.
+
+    A day or a moment that Python does not have is its number: days since 1970, or units of the
+    type.
 
     Parameters
     ----------
@@ -196,19 +207,11 @@ def typed_value(
     elif kinds.is_boolean(data_type):
         value = {"true": True, "false": False}.get(text.strip().lower())
     elif kinds.is_date(data_type):
-        value = _day(text[:10]) if len(text) == 10 or text[10:11] in " T" else None
+        value = _written_day(text)
+    elif kinds.is_time(data_type):
+        value = _time(_WRITTEN_TIME, text)
     elif kinds.is_timestamp(data_type):
-        value = _instant(_WRITTEN_TIMESTAMP, text)
-        if value is None:
-            day = _day(text)
-            value = None if day is None else datetime.datetime(day.year, day.month, day.day)
-        if value is not None:
-            written_utc = text.endswith(("Z", "+00:00"))
-            at = datetime.UTC if data_type.tz is None or written_utc else zone
-            value = pa.scalar(microseconds(value.replace(tzinfo=at)), pa.timestamp("us")).cast(
-                pa.timestamp(data_type.unit)
-            )
-            value = value.cast(data_type).as_py() if data_type.tz else value.as_py()
+        value = _written_instant(text, data_type, zone)
     if value is None or kinds.is_decimal(data_type):
         try:
             value = pa.scalar(text).cast(data_type).as_py()
@@ -234,11 +237,63 @@ def _day(text: str) -> datetime.date | None:
         return None
 
 
-def _instant(pattern: re.Pattern[str], text: str) -> datetime.datetime | None:
+def _written_day(text: str) -> Any:
+    match = _WRITTEN_DATE.fullmatch(re.split("[ T]", text, maxsplit=1)[0])
+    if match is None:
+        return None
+    try:
+        return _python_value(pa.scalar(days_of(*map(int, match.groups())), pa.date32()))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _written_instant(text: str, data_type: pa.TimestampType, zone: datetime.tzinfo) -> Any:
+    match = _WRITTEN_TIMESTAMP.fullmatch(text) or _WRITTEN_DATE.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day, *time = match.groups()
+    hour, minute, second = (int(part or 0) for part in time[:3] or (0, 0, 0))
+    written_utc = text.endswith(("Z", "+00:00"))
+    try:
+        number = instant_of(
+            int(year), int(month), int(day),
+            datetime.time(hour, minute, second, _fraction(time[3] if time else None)),
+            datetime.UTC if data_type.tz is None or written_utc else zone,
+        )  # fmt: skip
+        instant = pa.scalar(number, pa.timestamp("us")).cast(pa.timestamp(data_type.unit))
+    except (ValueError, OverflowError):
+        return None
+    return _python_value(instant.cast(data_type))
+
+
+def _python_value(scalar: pa.Scalar) -> Any:
+    try:
+        return scalar.as_py()
+    except (OverflowError, ValueError):
+        return scalar.value
+
+
+def _time(pattern: re.Pattern[str], text: str) -> datetime.time | None:
     match = pattern.fullmatch(text)
     if match is None:
         return None
-    fraction = int((match[7] or "").ljust(6, "0")[:6])
+    hour, minute, second = (int(part or 0) for part in match.groups()[:3])
+    try:
+        return datetime.time(hour, minute, second, _fraction(match[4]))
+    except ValueError:
+        return None
+
+
+def _fraction(digits: str | None) -> int:
+    """The microseconds of a fraction of a second."""
+    return int((digits or "").ljust(6, "0")[:6])
+
+
+def _instant(text: str) -> datetime.datetime | None:
+    match = _TIMESTAMP.fullmatch(text)
+    if match is None:
+        return None
+    fraction = _fraction(match[7])
     year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
     try:
         return datetime.datetime(year, month, day, hour, minute, second, fraction)

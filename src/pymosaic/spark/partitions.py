@@ -5,6 +5,7 @@ Unlike a filter of a scan, such a condition must hold exactly: what it selects i
 
 from __future__ import annotations
 
+import datetime
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +21,7 @@ from pymosaic.io import open_directory
 from pymosaic.spark.names import match_names
 from pymosaic.spark.options import SourceOptions
 from pymosaic.spark.paimon_tables import is_paimon
+from pymosaic.spark.partition_inference import typed_value
 from pymosaic.spark.predicates import literal_value
 from pymosaic.spark.storage import locate
 from pymosaic.spark.types import arrow_schema
@@ -49,7 +51,7 @@ def remove_partitions(
         )
     [base], filesystem = locate([options.target], options.storage)
     storage = open_directory(base, filesystem)
-    selected = partitions_that(condition, schema, options.case_sensitive)
+    selected = partitions_that(condition, schema, options.case_sensitive, options.zone)
     job = WriteJob.start(storage, mode="append")
     try:
         job.commit([], selected)
@@ -59,7 +61,10 @@ def remove_partitions(
 
 
 def partitions_that(
-    condition: Sequence[Mapping[str, Any]], schema: StructType, case_sensitive: bool
+    condition: Sequence[Mapping[str, Any]],
+    schema: StructType,
+    case_sensitive: bool,
+    zone: datetime.tzinfo,
 ) -> ReplacedPartitions:
     """Choose the files of all partitions for which every part of a condition is true.
 
@@ -71,6 +76,8 @@ def partitions_that(
         The partition columns, as Spark has them.
     case_sensitive : bool
         Whether column names that differ only in case are different.
+    zone : tzinfo
+        The zone of timestamps in names of directories that have none.
     """
     types = dict(zip(schema.names, arrow_schema(schema).types, strict=True))
 
@@ -82,7 +89,11 @@ def partitions_that(
             if partition not in decided:
                 keys = match_names([key for key, _ in partition], list(types), case_sensitive)
                 values = {
-                    key: None if text is None else _comparable(_typed(text, types[key], entry.path))
+                    key: None
+                    if text is None
+                    else _comparable(
+                        pa.scalar(typed_value(key, text, types[key], zone, entry.path), types[key])
+                    )
                     for key, (_, text) in zip(keys, partition, strict=True)
                     if key is not None
                 }
@@ -92,15 +103,6 @@ def partitions_that(
         return chosen
 
     return select
-
-
-def _typed(text: str, arrow_type: pa.DataType, path: str) -> Any:
-    try:
-        return pa.scalar(text).cast(arrow_type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InvalidOptionError(
-            f"{path}: the directory of {text!r} is not a {arrow_type}"
-        ) from error
 
 
 def _comparable(value: Any) -> Any:

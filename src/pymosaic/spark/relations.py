@@ -23,7 +23,7 @@ import pyarrow as pa
 from pymosaic.datasets.discovery import DataFile
 from pymosaic.datasets.partitioning import Partition
 from pymosaic.datasets.plan import Piece, ScanPlan
-from pymosaic.errors import DatasetError, UnsupportedFeatureError
+from pymosaic.errors import DatasetError, InvalidOptionError, UnsupportedFeatureError
 from pymosaic.file.reader import MosaicFile, Types
 from pymosaic.spark.ends import read_ends_in_tasks
 from pymosaic.spark.file_metadata import file_uri
@@ -34,6 +34,7 @@ from pymosaic.spark.paimon_tables import is_paimon, open_paimon, table_exists
 from pymosaic.spark.partition_inference import infer_type, recorded_type, spark_text, typed_value
 from pymosaic.spark.states import States
 from pymosaic.spark.storage import locate
+from pymosaic.spark.types import spark_type
 
 if TYPE_CHECKING:
     from pymosaic.datasets.dataset import Dataset
@@ -221,6 +222,7 @@ def open_relation(options: SourceOptions, wanted: Sequence[str] = ()) -> tuple[A
     """
     if is_paimon(options):
         return open_paimon(options)
+    _check_keys(options)
     for attempt in range(_ATTEMPTS):
         relation = _listed(options) if options.state is None else Relation(options, options.state)
         try:
@@ -236,6 +238,18 @@ def open_relation(options: SourceOptions, wanted: Sequence[str] = ()) -> tuple[A
             if options.state is not None or attempt == _ATTEMPTS - 1:
                 raise
     raise AssertionError("unreachable")
+
+
+def _check_keys(options: SourceOptions) -> None:
+    """Refuse options that ignore directories whose keys are columns of a table."""
+    if not (options.is_table and options.partition_by):
+        return
+    if options.recursive_file_lookup or options.partitioning is None:
+        option = "recursiveFileLookup" if options.recursive_file_lookup else "partitioning"
+        raise InvalidOptionError(
+            f"the option {option} ignores the keys of directories, but the table is partitioned "
+            f"by {', '.join(options.partition_by)}: leave it out"
+        )
 
 
 def _listed(options: SourceOptions) -> Relation:
@@ -351,6 +365,8 @@ def _typed(
         if data_type is None:
             inferred = options.infer_partition_types
             data_type = pa.string() if values and not inferred else infer_type(values, instant)
+            if spark_type(data_type) is None:
+                data_type = pa.string()  # Spark 4.0 has no TIME
         fields.append(pa.field(key, data_type))
     typed = {
         partition: tuple(

@@ -225,7 +225,8 @@ class DatasetWriter(DataSourceArrowWriter):
 
         schema = StructType.fromJson(self._replaced.partition_schema or {})
         condition = self._replaced.replace or []
-        return partitions_that(condition, schema, self._replaced.case_sensitive)
+        options = self._replaced
+        return partitions_that(condition, schema, options.case_sensitive, options.zone)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove the files of all tasks, including those that sent no message."""

@@ -170,4 +170,24 @@ ROWS = [
         T,
         error="MERGE INTO TABLE",
     ),
+    Spelling(
+        "read.table with the option path",
+        'spark.read.option("path", data).table("t")',
+        given="CREATE TABLE t (x INT) USING mosaic; INSERT INTO t VALUES (1)",
+        note="A table stays where it is.",
+    ),
+    Spelling(
+        "recursiveFileLookup of a table with partitions",
+        'spark.read.option("recursiveFileLookup", True).table("t").collect()',
+        given="CREATE TABLE t (x INT, k INT) USING mosaic PARTITIONED BY (k); INSERT INTO t VALUES (1, 2)",
+        error="ecursive",
+    ),
+    Spelling(
+        "the option partitioning of a table with partitions",
+        'spark.read.option("partitioning", "none").table("t").collect()',
+        "True",
+        given="CREATE TABLE t (x INT, k INT) USING mosaic PARTITIONED BY (k); INSERT INTO t VALUES (1, 2)",
+        refused="leave it out",
+        note="Parquet has no such option.",
+    ),
 ]

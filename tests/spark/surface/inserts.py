@@ -372,4 +372,31 @@ ROWS = [
         READ,
         T,
     ),
+    Spelling(
+        "saveAsTable, append, with another path",
+        'df.select("id", "name", "k").write.format("mosaic").mode("append").partitionBy("k").option("path", path).saveAsTable("t")',
+        'spark.table("t"), os.path.exists(path)',
+        P,
+        error="leave out the option path",
+    ),
+    Spelling(
+        "insertInto with the option path",
+        'df.select("id", "name", "k").write.option("path", path).insertInto("t")',
+        'spark.table("t"), os.path.exists(path)',
+        P,
+        note="A table stays where it is.",
+    ),
+    Spelling(
+        "insertInto with overwrite and the option path",
+        'df.select("id", "name", "k").write.option("path", path).insertInto("t", overwrite=True)',
+        'spark.table("t"), os.path.exists(path)',
+        P,
+    ),
+    Spelling(
+        "writeTo append with another path",
+        'df.select("id", "name", "k").writeTo("t").option("path", path).append()',
+        'spark.table("t"), os.path.exists(path)',
+        P,
+        error="leave out the option path",
+    ),
 ]

@@ -471,4 +471,40 @@ spark.read.format("mosaic").load(path).select("_metadata")""",
     Spelling(
         "options of a path in SQL", "SELECT count(*) FROM mosaic.`{data}` WITH (mergeSchema = true)"
     ),
+    Spelling(
+        "input_file_name of a join",
+        'spark.read.format("mosaic").load(parts).join(spark.read.format("mosaic").load(data), "id").select(f.input_file_name()).collect()',
+        error="more than one source",
+    ),
+    Spelling(
+        "input_file_name of a union",
+        'spark.read.format("mosaic").load(parts).select("id").union(spark.read.format("mosaic").load(data).select("id")).select("id", f.input_file_name().like("%.mosaic").alias("there"))',
+    ),
+    Spelling(
+        "input_file_name of exploded rows",
+        'spark.read.format("mosaic").load(parts).withColumn("x", f.expr("explode(array(1, 2))")).select("id", "x", f.input_file_name().like("%.mosaic").alias("there"))',
+    ),
+    Spelling(
+        "input_file_name of a sample",
+        'spark.read.format("mosaic").load(parts).sample(1.0, seed=1).select("id", f.input_file_name().like("%.mosaic").alias("there"))',
+    ),
+    Spelling(
+        "input_file_name of rows in an order",
+        'spark.read.format("mosaic").load(parts).orderBy("id").limit(3).select(f.input_file_name().like("%.mosaic").alias("there")).distinct().collect() == [(True,)]',
+        better="The file is known; Parquet has forgotten it, as for all rows that were shuffled.",
+    ),
+    Spelling(
+        "a column in files and directories",
+        'spark.read.format("mosaic").load(path).select("id", "k", "name")',
+        given='df.write.format("mosaic").save(path + "/id=77")',
+        note="The directory tells its value. It is the last column.",
+    ),
+    Spelling(
+        "empty files, and files that are being copied",
+        'spark.read.format("mosaic").load(path)',
+        # Parquet may take the schema from the empty one.
+        parquet='spark.read.schema(df.schema).format("parquet").load(path)',
+        given='df.write.format("mosaic").save(path)\nopen(path + "/empty", "w").close()\n'
+        'Path(path, "part.mosaic._COPYING_").write_text("half")',
+    ),
 ]

@@ -184,6 +184,55 @@ ROWS = [
         'df.write.format("mosaic").save(path + "/Year=3000000000/m=12")',
     ),
     Spelling(
+        "days and moments of any year in partitions",
+        "CREATE TABLE t (id INT, d DATE, a TIMESTAMP, n TIMESTAMP_NTZ) USING mosaic PARTITIONED BY (d, a, n); "
+        "INSERT INTO t VALUES (1, DATE'9999-12-31', TIMESTAMP'9999-12-31 23:59:59', TIMESTAMP_NTZ'9999-12-31 23:59:59'), "
+        "(2, DATE'0001-01-01', TIMESTAMP'0001-01-01 00:00:00', TIMESTAMP_NTZ'0001-01-01 00:00:00'), "
+        "(3, DATE'+10000-01-01', TIMESTAMP'+10000-01-01 10:00:00', TIMESTAMP_NTZ'+10000-01-01 10:00:00'), "
+        "(4, DATE'-0044-03-15', TIMESTAMP'-0044-03-15 10:00:00', TIMESTAMP_NTZ'-0044-03-15 10:00:00')",
+        "SELECT id, CAST(d AS STRING), CAST(a AS STRING), CAST(n AS STRING) FROM t "
+        "WHERE d > DATE'9999-01-01' OR a < TIMESTAMP'2024-01-01 00:00:00'",
+    ),
+    Spelling(
+        "extremes of partitions of any year",
+        "SELECT CAST(min(d) AS STRING), CAST(max(d) AS STRING), CAST(min(a) AS STRING), CAST(max(a) AS STRING) FROM t",
+        given="CREATE TABLE t (id INT, d DATE, a TIMESTAMP) USING mosaic PARTITIONED BY (d, a); "
+        "INSERT INTO t VALUES (1, DATE'-0044-03-15', TIMESTAMP'9999-12-31 23:59:59'), "
+        "(2, DATE'+10000-01-01', TIMESTAMP'0001-01-01 00:00:00')",
+    ),
+    Spelling(
+        "a table partitioned by arrays",
+        "CREATE TABLE t (id INT, k ARRAY<INT>) USING mosaic PARTITIONED BY (k)",
+        'spark.catalog.tableExists("t")',
+        error="directories",
+    ),
+    Spelling(
+        "a table partitioned by binaries",
+        "CREATE TABLE t (id INT, k BINARY) USING mosaic PARTITIONED BY (k)",
+        'not spark.catalog.tableExists("t")',
+        refused="cannot name directories",
+    ),
+    Spelling(
+        "a table partitioned by a collated string",
+        "CREATE TABLE t (id INT, k STRING COLLATE UTF8_LCASE) USING mosaic PARTITIONED BY (k)",
+        'spark.catalog.tableExists("t")',
+        error="without the collation",
+    ),
+    Spelling(
+        "keys of times",
+        READ,
+        given='df.write.format("mosaic").save(path + "/at=12%3A00%3A00/x=12:00")\n'
+        'df.write.format("mosaic").save(path + "/at=13%3A30%3A15.123456/x=12:00:00")',
+    ),
+    Spelling(
+        "keys of TIME",
+        'spark.conf.set("spark.sql.timeType.enabled", True)\n'
+        "spark.sql(\"SELECT 1 AS id, CAST(TIME'12:30:00' AS TIME(3)) AS at\")"
+        '.write.format("mosaic").partitionBy("at").save(path)',
+        READ,
+        needs="time",
+    ),
+    Spelling(
         "keys kept as text",
         f'spark.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", False)\n{READ}',
         given='df.write.format("mosaic").save(path + "/m=01")',

@@ -318,4 +318,22 @@ ROWS = [
         READ,
         'df.withColumn("k", f.expr("nullif(k, 0)")).write.format("mosaic").partitionBy("k").save(path)',
     ),
+    Spelling(
+        "options of other formats",
+        'df.write.format("mosaic").option("parquet.block.size", 1048576).option("header", True).save(path)',
+        READ,
+        note="Ignored with a warning.",
+    ),
+    Spelling(
+        "clusterBy",
+        'df.write.format("mosaic").clusterBy("k").save(path)',
+        "not os.path.exists(path)",
+        refused="clusterBy is not supported",
+    ),
+    Spelling(
+        "a hidden directory that looks like a partition",
+        'df.write.format("mosaic").save(path + "/.k=1")',
+        "files(path) == []",
+        refused="looks like a partition",
+    ),
 ]

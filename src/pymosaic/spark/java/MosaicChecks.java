@@ -1,16 +1,22 @@
 package pymosaic.spark;
 
 import java.lang.reflect.Field;
+import java.net.URI;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.analysis.Analyzer;
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.types.NullType;
 
@@ -58,6 +64,9 @@ public class MosaicChecks extends scala.runtime.AbstractFunction1 {
   public Object apply(Object plan) {
     if (plan instanceof ResolvedTable) describe((ResolvedTable) plan);
     if (plan instanceof AppendData) checkColumns((AppendData) plan);
+    if (plan instanceof V2WriteCommand && ((V2WriteCommand) plan).isByName()) {
+      checkPlace((V2WriteCommand) plan);
+    }
     return scala.runtime.BoxedUnit.UNIT;
   }
 
@@ -79,6 +88,31 @@ public class MosaicChecks extends scala.runtime.AbstractFunction1 {
         Refusal.because("the rows to append lack columns of the table (" + String.join(", ", missing)
             + "): add them, or fill them with NULL by INSERT INTO table BY NAME SELECT ...");
       }
+    }
+  }
+
+  /** As for Spark's own tables, rows are not saved in another place than that of the table. */
+  private static void checkPlace(V2WriteCommand write) {
+    if (!(write.table() instanceof DataSourceV2Relation)) return;
+    DataSourceV2Relation relation = (DataSourceV2Relation) write.table();
+    if (MosaicFiles.tableOf(relation) == null || relation.identifier().isEmpty()) return;
+    Object path = null;
+    Object[] fields = Values.fieldsOf((scala.Product) write);
+    for (int i = 0; i < fields.length; i++) {
+      if (fields[i] instanceof scala.collection.immutable.Map) {
+        Map given = Values.javaMap((scala.collection.immutable.Map) fields[i]);
+        path = Values.options(given, Values.emptyMap()).get("path");
+      }
+    }
+    if (path == null) return;
+    CatalogTable known = MosaicTables.tableOf((Identifier) relation.identifier().get());
+    if (known == null || known.storage().locationUri().isEmpty()) return;
+    URI own = new Path(known.location()).toUri();
+    URI wanted = new Path((String) path).toUri();
+    if (!wanted.getPath().equals(own.getPath())
+        || wanted.getScheme() != null && !wanted.getScheme().equals(own.getScheme())) {
+      Refusal.because("the table " + known.identifier().unquotedString() + " lies in " + own
+          + ", not in " + path + ": leave out the option path");
     }
   }
 

@@ -14,8 +14,17 @@ import org.apache.spark.sql.catalyst.expressions.InputFileName;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Generate;
+import org.apache.spark.sql.catalyst.plans.logical.GlobalLimit;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.LocalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Offset;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.RepartitionOperation;
+import org.apache.spark.sql.catalyst.plans.logical.Sample;
+import org.apache.spark.sql.catalyst.plans.logical.Sort;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
@@ -27,6 +36,7 @@ import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.NoopCache$;
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
@@ -167,11 +177,11 @@ public class MosaicFiles extends Rule {
   /** A node that reads the name of the file from the hidden column of the relation below it. */
   static LogicalPlan withFile(LogicalPlan node) {
     Object[] below = withHidden((LogicalPlan) node.children().apply(0));
-    if (below == null) return node;
-    List children = new ArrayList();
-    children.add(below[0]);
-    LogicalPlan changed = (LogicalPlan) ((LogicalPlan) node.withNewChildren(
-        Values.scalaList(children))).transformExpressionsDown(new Named((Attribute) below[1]));
+    if (below == null) {
+      refuseSeveral((LogicalPlan) node.children().apply(0));
+      return node;
+    }
+    LogicalPlan changed = (LogicalPlan) over(node, (LogicalPlan) below[0]).transformExpressionsDown(new Named((Attribute) below[1]));
     return node instanceof Filter ? new Project((scala.collection.immutable.Seq) node.output(), changed) : changed;
   }
 
@@ -198,7 +208,8 @@ public class MosaicFiles extends Rule {
       Attribute hidden = (Attribute) more.output().apply(more.output().size() - 1);
       return hidden.name().equals("_metadata") ? new Object[] {more, hidden} : null;
     }
-    if (!(plan instanceof Project || plan instanceof Filter)) return null;
+    if (plan instanceof Union) return withHidden((Union) plan);
+    if (!(plan instanceof Project || keepsRows(plan))) return null;
     Object[] below = withHidden((LogicalPlan) plan.children().apply(0));
     if (below == null) return null;
     if (plan instanceof Project) {
@@ -207,6 +218,59 @@ public class MosaicFiles extends Rule {
       return new Object[] {
           new Project(Values.scalaList(kept), (LogicalPlan) below[0]), below[1]};
     }
-    return new Object[] {new Filter(((Filter) plan).condition(), (LogicalPlan) below[0]), below[1]};
+    return new Object[] {over(plan, (LogicalPlan) below[0]), below[1]};
+  }
+
+  /** All parts of a union with their hidden column at the end, which is one column above it. */
+  private static Object[] withHidden(Union union) {
+    List parts = Values.javaList(union.children());
+    for (int i = 0; i < parts.size(); i++) {
+      LogicalPlan part = (LogicalPlan) parts.get(i);
+      Object[] found = withHidden(part);
+      if (found == null) return null;
+      List columns = Values.javaList(part.output());
+      columns.add(found[1]);
+      parts.set(i, new Project(Values.scalaList(columns), (LogicalPlan) found[0]));
+    }
+    LogicalPlan changed =
+        (LogicalPlan) union.withNewChildren(Values.scalaList(parts).toIndexedSeq());
+    return new Object[] {changed, changed.output().last()};
+  }
+
+  /** Whether the rows of a node are those below it, with all of their columns. */
+  private static boolean keepsRows(LogicalPlan plan) {
+    return plan instanceof Filter || plan instanceof Sort || plan instanceof Sample
+        || plan instanceof GlobalLimit || plan instanceof LocalLimit || plan instanceof Offset
+        || plan instanceof RepartitionOperation || plan instanceof Generate;
+  }
+
+  private static LogicalPlan over(LogicalPlan plan, LogicalPlan child) {
+    List children = new ArrayList();
+    children.add(child);
+    return (LogicalPlan) plan.withNewChildren(Values.scalaList(children).toIndexedSeq());
+  }
+
+  /** As Spark does for its own file sources: the rows of a join come from more than one file. */
+  private static void refuseSeveral(LogicalPlan plan) {
+    List leaves = Values.javaList(plan.collectLeaves());
+    int files = 0;
+    boolean ours = false;
+    for (int i = 0; i < leaves.size(); i++) {
+      boolean isOurs = leaves.get(i) instanceof DataSourceV2Relation
+          && tableOf((DataSourceV2Relation) leaves.get(i)) != null;
+      ours |= isOurs;
+      if (isOurs || leaves.get(i) instanceof LogicalRelation) files++;
+    }
+    if (ours && files > 1 && joins(plan)) {
+      Refusal.because("input_file_name() and its kin do not support more than one source: select it "
+          + "from one of them before the join");
+    }
+  }
+
+  private static boolean joins(LogicalPlan plan) {
+    if (plan instanceof Join) return true;
+    scala.collection.Iterator children = plan.children().iterator();
+    while (children.hasNext()) if (joins((LogicalPlan) children.next())) return true;
+    return false;
   }
 }

@@ -154,7 +154,12 @@ public class MosaicTable
       found.put("path", new Path((URI) entry.storage().locationUri().get()).toString());
     }
     if (partitioning.length > 0) found.put("partitionby", Values.json(keys()));
-    return Values.options(found, ofQuery);
+    // A query does not move a table: its rows would come from, or go to, another place.
+    Map asked = Values.options(ofQuery, Values.emptyMap());
+    asked.remove("path");
+    asked.remove("paths");
+    asked.remove("basepath");
+    return Values.options(found, asked);
   }
 
   /** Options of a table that no rule has named, as those of streams: Spark mixes them with properties. */

@@ -41,6 +41,10 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation$;
 import org.apache.spark.sql.execution.datasources.v2.V2SessionCatalog;
+import org.apache.spark.sql.types.AtomicType;
+import org.apache.spark.sql.types.BinaryType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.Platform;
 
@@ -325,10 +329,26 @@ public class MosaicTables extends Rule {
     scala.Function2 resolver = SparkSession.active().sessionState().conf().resolver();
     for (int i = 0; i < columns.size(); i++) {
       boolean same = ((Boolean) resolver.apply(columnName(columns.get(i)), wanted)).booleanValue();
-      if (same) return columns.get(i);
+      if (!same) continue;
+      checkNamesDirectories(wanted, typeOf(columns.get(i)));
+      return columns.get(i);
     }
     Refusal.because("PARTITIONED BY names a column that the table does not have: " + wanted);
     return null;
+  }
+
+  /** Values of some types cannot name directories: such a table could not be filled. */
+  private static void checkNamesDirectories(String column, DataType type) {
+    boolean isText = type instanceof StringType;
+    if (type instanceof AtomicType && !(type instanceof BinaryType)
+        && !(isText && !((StringType) type).isUTF8BinaryCollation())) return;
+    Refusal.because("PARTITIONED BY: values of column " + column + " of type " + type.simpleString()
+        + " cannot name directories" + (isText ? ", which would compare without the collation" : ""));
+  }
+
+  private static DataType typeOf(Object column) {
+    return column instanceof ColumnDefinition
+        ? ((ColumnDefinition) column).dataType() : ((Attribute) column).dataType();
   }
 
   public static String columnName(Object column) {
