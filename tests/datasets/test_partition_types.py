@@ -63,6 +63,23 @@ def test_nan_is_a_float(tmp_path: Path) -> None:
     assert found[1:] == [1.0, None]
 
 
+def test_moments_that_python_does_not_have_come_back(tmp_path: Path) -> None:
+    # A day before the year 1, in UTC: what 0001-01-01 in Tokyo is.
+    moments = pa.array([-62_135_630_339_000_000, 0, None], pa.timestamp("us", "UTC"))
+    table = pa.table({"k": moments, "n": [1, 2, 3]})
+    pymosaic.write_dataset(table, tmp_path, partition_by="k")
+    found = pymosaic.dataset(tmp_path).to_table().sort_by("n")["k"].combine_chunks()
+    assert found.equals(moments)
+    assert pymosaic.dataset(tmp_path).count_rows([("k", "=", moments[0])]) == 1
+
+
+def test_a_column_whose_directories_would_be_hidden_is_refused(tmp_path: Path) -> None:
+    table = pa.table({".k": [1], "n": [1]})
+    with pytest.raises(pymosaic.InvalidOptionError, match="would be hidden"):
+        pymosaic.write_dataset(table, tmp_path / "set", partition_by=".k")
+    assert not (tmp_path / "set").exists()
+
+
 def test_types_outlive_appends_and_compaction(tmp_path: Path) -> None:
     table = pa.table({"k": ["1", "2"], "n": [1, 2]})
     for _ in range(3):

@@ -87,9 +87,9 @@ def spark_type(arrow_type: pa.DataType) -> st.DataType | None:
     if types.is_decimal128(arrow_type):
         precision, scale = arrow_type.precision, arrow_type.scale
         return st.DecimalType(precision, scale) if 0 <= scale <= precision else None
-    # Files hold milliseconds, and names of directories microseconds.
+    # Files hold milliseconds, whatever the unit; names of directories, microseconds.
     if types.is_time(arrow_type) and _TIME_TYPE is not None:
-        found: st.DataType = _TIME_TYPE(3 if types.is_time32(arrow_type) else 6)
+        found: st.DataType = _TIME_TYPE(6 if arrow_type == pa.time64("us") else 3)
         return found
     if types.is_map(arrow_type):
         key, value = spark_type(arrow_type.key_type), spark_type(arrow_type.item_type)
