@@ -271,6 +271,17 @@ class TestPositions:
             assert [*lenient.batch(), *lenient.batch(), *lenient.batch()] == [6]
             (base.parent / "checkpoint" / "sources" / "0" / "position-3.json").unlink(True)
 
+    def test_a_name_that_is_used_again_does_not_stand_for_the_file_before(self, base):
+        query = Query(base)
+        query.batch()
+        put(base, "mine", 6)
+        end = query.stream.next_position(query.position, everything=False)
+        pymosaic.compact(base)
+        assert len(query.files(end)) == 1, "which is kept for readers"
+        put(base, "mine", 7)
+        with pytest.raises(DatasetError, match="was replaced by another of this name"):
+            query.files(end)
+
     def test_datasets_inside_are_not_left_out_silently(self, base):
         pymosaic.write_dataset(pa.table({"id": [6], "text": ["6"]}), base / "other")
         assert Query(base).batch() == list(range(6)), "as in a batch read"

@@ -175,14 +175,7 @@ def look(
                 "were replaced and deleted before they were read"
             )
         found += sorted(files[job], key=lambda file: row_order(file.path))
-    known: dict[str, list[FileVersion]] = {}
-    for file in seen.others:
-        known.setdefault(file.path, []).append(file)
-    others = [
-        file
-        for file in after.others
-        if not any(_is_same(file, before) for before in known.get(file.path, ()))
-    ]
+    others = _without(after.others, seen.others)
     if on_change != "read":
         changed = _changed(snapshot, seen, after)
         if changed and on_change == "error":
@@ -200,15 +193,13 @@ def replaced_in_place(
     snapshot: Snapshot, files: Iterable[FileVersion]
 ) -> dict[FileVersion, FileVersion]:
     """Of files of no job, those that are now others of the same name, and what they are now."""
-    present: dict[str, list[FileVersion]] = {}
+    present: dict[str, FileVersion] = {}
     for file in _others(snapshot):
-        present.setdefault(file.path, []).append(file)
+        present.setdefault(file.path, file)  # before those that a job has replaced
     return {
-        file: present[file.path][0]
+        file: present[file.path]
         for file in files
-        if file.size is not None
-        and file.path in present
-        and not any(_is_same(file, other) for other in present[file.path])
+        if file.size is not None and file.path in present and not _is_same(file, present[file.path])
     }
 
 
@@ -217,7 +208,21 @@ def _changed(snapshot: Snapshot, seen: Seen, after: Seen) -> frozenset[str]:
     deleted = snapshot.log.state.history.num_deleted - seen.num_deleted
     if deleted >= len(seen.others - after.others):
         return frozenset()  # jobs have replaced and deleted all that are gone
-    return frozenset(file.path for file in replaced_in_place(snapshot, seen.others))
+    # A file that a job has replaced is still known, and its name is free for another.
+    gone = _without(seen.others, after.others)
+    return frozenset(file.path for file in replaced_in_place(snapshot, gone))
+
+
+def _without(files: Iterable[FileVersion], known: Iterable[FileVersion]) -> list[FileVersion]:
+    """The files that are not known."""
+    by_path: dict[str, list[FileVersion]] = {}
+    for file in known:
+        by_path.setdefault(file.path, []).append(file)
+    return [
+        file
+        for file in files
+        if not any(_is_same(file, other) for other in by_path.get(file.path, ()))
+    ]
 
 
 def _is_wanted(job: str, commit: Commit, on_change: str) -> bool:
