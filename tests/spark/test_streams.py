@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 import pymosaic
 from pymosaic.errors import CorruptFileError, DatasetError, InvalidOptionError, MosaicError
 from pymosaic.spark.options import SourceOptions
+from pymosaic.spark.relations import Relation, states
 from pymosaic.spark.streams import DatasetStream
 from tests.spark.test_sink import forget_commit
 
@@ -281,6 +282,20 @@ class TestPositions:
         put(base, "mine", 7)
         with pytest.raises(DatasetError, match="was replaced by another of this name"):
             query.files(end)
+
+    def test_a_batch_of_most_files_reads_their_ends_from_packs(self, tmp_path, reads):
+        base = tmp_path / "data"
+        table = pa.table({"id": range(70), "k": range(70)})
+        pymosaic.write_dataset(table, base, partition_by=["k"])
+        query = Query(base)
+        listing = query.stream.listing(0, query.stream.next_position(0, everything=False))
+        reads.clear()
+        relation = Relation(SourceOptions.parse({"path": str(base)}), states.put(listing))
+        assert relation.open().count_rows() == 70
+        assert not [name for name in reads.files if name.endswith(".mosaic")]
+        query.position = 1
+        add(base, 70)
+        assert not query.stream.listing(1, query.stream.next_position(1, everything=False)).packs
 
     def test_datasets_inside_are_not_left_out_silently(self, base):
         pymosaic.write_dataset(pa.table({"id": [6], "text": ["6"]}), base / "other")

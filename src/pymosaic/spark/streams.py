@@ -23,7 +23,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from pymosaic.datasets.discovery import DataFile
+from pymosaic.datasets.discovery import DataFile, Packs
 from pymosaic.datasets.followers import Follower, newest_time
 from pymosaic.datasets.following import (
     FileVersion,
@@ -152,19 +152,25 @@ class DatasetStream:
         with self._lock:
             self._insist(end)
             files = [file for n in range(start + 1, end + 1) for file in self._state_at(n).batch]
-        snapshot = self._snapshot() if files else None
-        types = () if snapshot is None else tuple(sorted(snapshot.partition_types.items()))
-        if snapshot is not None:
-            files = self._as_they_are(snapshot, files)
+        if not files:
+            return FileListing(self._storage.base, ())
+        snapshot = self._snapshot()
+        types = tuple(sorted(snapshot.partition_types.items()))
         with_keys = not self._options.recursive_file_lookup and self._options.partitioning
         found = []
-        for file in files:
+        for file in self._as_they_are(snapshot, files):
             path = self._storage.full_path(file.path)
             keys = file.path.split("/")[:-1] if with_keys else []
             partition = split_partition([key for key in keys if "=" in key])
             found.append(DataFile(path, self._size(file), partition, types, file.modified))
-        chosen = [file for file in found if file.size is not None]
-        return FileListing(self._storage.base, tuple(chosen))
+        chosen = tuple(file for file in found if file.size is not None)
+        packs: Packs = ()
+        if 2 * len(chosen) > len(snapshot.files):  # the ends of fewer are less than packs of all
+            packs = tuple(
+                (self._storage.full_path(directory), tuple(sizes.items()))
+                for directory, sizes in snapshot.packs
+            )
+        return FileListing(self._storage.base, chosen, packs)
 
     def _as_they_are(self, snapshot: Snapshot, files: list[FileVersion]) -> list[FileVersion]:
         """Files of a batch, of which others may have replaced some in place since these were found.
