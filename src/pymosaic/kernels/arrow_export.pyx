@@ -34,6 +34,7 @@ cdef enum:
     ALIGNMENT = 64
     FIRST_CHUNK = 4096
     CHUNK_HEAD = 2 * ALIGNMENT   # the Chunk itself, and room to align behind it
+    WORTH_A_PIECE = 1 << 20      # larger buffers take one; smaller ones would waste most of it
 
 
 cdef class MemoryBudget:
@@ -102,6 +103,9 @@ cdef uint8_t* take_bytes(
         chunk_size = arena.next_chunk
         if rounded > chunk_size // 4:
             chunk_size = rounded + CHUNK_HEAD
+            if WORTH_A_PIECE <= chunk_size < <int64_t>STANDARD_PIECE:
+                # Such pieces are kept: the next column finds its pages mapped.
+                chunk_size = STANDARD_PIECE
         chunk = <Chunk*>allocate_piece(<size_t>chunk_size, &mapped, dirty)
         if chunk == NULL:
             out_of_memory()
@@ -111,7 +115,8 @@ cdef uint8_t* take_bytes(
         arena.chunks = chunk
         start = <uint8_t*>((<size_t>chunk + sizeof(Chunk) + ALIGNMENT - 1)
                            & ~(<size_t>ALIGNMENT - 1))
-        if chunk_size == rounded + CHUNK_HEAD:
+        if chunk_size - CHUNK_HEAD - rounded <= arena.free_bytes:
+            # More is left in the chunk before, from which later buffers are taken.
             return start
         arena.free_start = start
         arena.free_bytes = chunk_size - CHUNK_HEAD
