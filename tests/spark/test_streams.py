@@ -272,6 +272,16 @@ class TestPositions:
             assert [*lenient.batch(), *lenient.batch(), *lenient.batch()] == [6]
             (base.parent / "checkpoint" / "sources" / "0" / "position-3.json").unlink(True)
 
+    def test_files_that_are_not_read_may_change(self, base):
+        (base / "notes.txt").write_text("one")
+        (base / "other").mkdir()
+        put(base / "other", "mine", 6)
+        query = Query(base)
+        query.batch()
+        (base / "notes.txt").write_text("another")
+        put(base / "other", "mine", 66)
+        assert query.batch() == []
+
     def test_a_name_that_is_used_again_does_not_stand_for_the_file_before(self, base):
         query = Query(base)
         query.batch()

@@ -12,7 +12,7 @@ commits than the follower has seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,6 +127,7 @@ def look(
     *,
     on_change: str = "error",
     allow_missing: bool = False,
+    is_read: Callable[[str], bool] = lambda path: True,
 ) -> tuple[Seen, tuple[FileVersion, ...]]:
     """Find what is new since the last look.
 
@@ -141,6 +142,8 @@ def look(
         others of the same name: raise an error, skip what was added, or read it.
     allow_missing : bool
         Skip rows whose files are gone, instead of raising an error.
+    is_read : callable
+        Whether the follower reads the file of a path; that another is replaced is no change.
 
     Returns
     -------
@@ -177,7 +180,7 @@ def look(
         found += sorted(files[job], key=lambda file: row_order(file.path))
     others = _without(after.others, seen.others)
     if on_change != "read":
-        changed = _changed(snapshot, seen, after)
+        changed = frozenset(filter(is_read, _changed(snapshot, seen, after)))
         if changed and on_change == "error":
             raise DatasetError(
                 f"{min(changed)}, which no job wrote, was replaced by another file of its name, or "

@@ -256,7 +256,7 @@ class DatasetStream:
         try:
             if seen is None:
                 return self._chosen(*look_first(snapshot, since, latest=latest, **allowed))
-            return self._chosen(*look(snapshot, seen, **allowed))
+            return self._chosen(*look(snapshot, seen, is_read=self._is_read, **allowed))
         except DatasetError as error:
             raise DatasetError(
                 f"{self._storage.name}: {error}; a stream reads what is appended: set the option "
@@ -269,7 +269,7 @@ class DatasetStream:
     def _snapshot(self) -> Snapshot:
         snapshot = take_snapshot(self._storage, allow_missing=self._options.ignore_missing_files)
         for directory in snapshot.nested:
-            if self._is_read(f"{directory}/"):
+            if self._is_read(f"{directory}/of-jobs.mosaic"):
                 raise DatasetError(
                     f"{self._storage.full_path(directory)} is a dataset of its own inside of "
                     f"{self._storage.name}: read each of them by a stream of its own"
@@ -279,13 +279,14 @@ class DatasetStream:
     def _is_read(self, path: str) -> bool:
         """Whether a batch read of the same directory would read a file."""
         everywhere = self._options.recursive_file_lookup
-        return everywhere or all("=" in part for part in path.split("/")[:-1])
+        return path.endswith(".mosaic") and (
+            everywhere or all("=" in part for part in path.split("/")[:-1])
+        )
 
     def _chosen(
         self, seen: Seen, files: Iterable[FileVersion]
     ) -> tuple[Seen, tuple[FileVersion, ...]]:
-        chosen = (file for file in files if file.path.endswith(".mosaic"))
-        return seen, tuple(file for file in chosen if self._is_read(file.path))
+        return seen, tuple(file for file in files if self._is_read(file.path))
 
     def _size(self, file: FileVersion) -> int | None:
         """The size; None for a file that is gone, if that is allowed."""
