@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.serializers import CloudPickleSerializer
-from pyspark.sql.types import StructType
+from pyspark.sql.types import CharType, StringType, StructType, VarcharType
 
 from pymosaic.errors import DatasetExistsError, FileMissingError, MosaicError
 from pymosaic.spark.aggregates import aggregate
@@ -86,7 +86,12 @@ def _texts(texts: Iterable[str | None]) -> bytes:
 
 
 def _struct(text: str) -> StructType:
-    return StructType.fromJson(json.loads(text))
+    """A schema; CHAR and VARCHAR, which Spark keeps on request, are strings here."""
+    schema = StructType.fromJson(json.loads(text))
+    for field in schema.fields:
+        if isinstance(field.dataType, CharType | VarcharType):
+            field.dataType = StringType()
+    return schema
 
 
 def _told(error: Exception) -> list[str]:

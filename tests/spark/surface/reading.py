@@ -507,4 +507,13 @@ spark.read.format("mosaic").load(path).select("_metadata")""",
         given='df.write.format("mosaic").save(path)\nopen(path + "/empty", "w").close()\n'
         'Path(path, "part.mosaic._COPYING_").write_text("half")',
     ),
+    Spelling(
+        "schema with a name twice",
+        'spark.read.schema("ID int, id int").format("mosaic").load(data).collect()',
+        error="COLUMN_ALREADY_EXISTS",
+    ),
+    Spelling(
+        "schema with a name twice, case sensitive",
+        'spark.conf.set("spark.sql.caseSensitive", True)\nspark.read.schema("ID int, id int").format("mosaic").load(data)',
+    ),
 ]

@@ -391,4 +391,14 @@ ROWS = [
         "CREATE TABLE t (Id INT, K INT) USING mosaic PARTITIONED BY (k); INSERT INTO t VALUES (1, 2)",
         READ,
     ),
+    Spelling(
+        "CREATE TABLE with columns over partitions that it does not declare",
+        "CREATE TABLE t (id INT) USING mosaic LOCATION '{parts}'",
+        "SELECT * FROM t WHERE k = 1",
+    ),
+    Spelling(
+        "catalog.createTable over partitions that the schema lacks",
+        'spark.catalog.createTable("t", parts, "mosaic", df.select("id", "name").schema)',
+        'spark.table("t")',
+    ),
 ]

@@ -184,6 +184,13 @@ ROWS = [
         'df.write.format("mosaic").save(path + "/Year=3000000000/m=12")',
     ),
     Spelling(
+        "CHAR and VARCHAR that Spark keeps",
+        'spark.conf.set("spark.sql.preserveCharVarcharTypeInfo", True)\n'
+        'spark.sql("CREATE TABLE t (x CHAR(5), y VARCHAR(3)) USING mosaic")\n'
+        "spark.sql(\"INSERT INTO t VALUES ('ab', 'c')\")",
+        "SELECT * FROM t",
+    ),
+    Spelling(
         "days and moments of any year in partitions",
         "CREATE TABLE t (id INT, d DATE, a TIMESTAMP, n TIMESTAMP_NTZ) USING mosaic PARTITIONED BY (d, a, n); "
         "INSERT INTO t VALUES (1, DATE'9999-12-31', TIMESTAMP'9999-12-31 23:59:59', TIMESTAMP_NTZ'9999-12-31 23:59:59'), "

@@ -336,4 +336,44 @@ ROWS = [
         "files(path) == []",
         refused="looks like a partition",
     ),
+    Spelling(
+        "dynamic overwrite without partitionBy where partitions are",
+        'spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")\n'
+        'df.where("id = 1").write.format("mosaic").mode("overwrite").save(path)',
+        f"{READ}.count() == 5",
+        SAVED_BY_K,
+        better="Replaces the partition; Parquet replaces everything.",
+    ),
+    Spelling(
+        "dynamic overwrite with partitionBy where no partitions are",
+        'spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")\n'
+        'df.where("id = 1").write.format("mosaic").mode("overwrite").partitionBy("k").save(path)',
+        f"{READ}.count() == 6",
+        SAVED,
+        refused="the dataset is not partitioned",
+        note="Parquet leaves two layouts side by side.",
+    ),
+    Spelling(
+        "append by other partitions",
+        'df.write.format("mosaic").mode("append").partitionBy("day").save(path)',
+        "len(files(path)) == 3",
+        SAVED_BY_K,
+        refused="the dataset is partitioned by k",
+        note="Parquet writes files that nobody can read beside the others.",
+    ),
+    Spelling(
+        "append without the partition column",
+        'df.drop("k").write.format("mosaic").mode("append").save(path)',
+        f"{READ}.count() == 6",
+        SAVED_BY_K,
+        refused="partitioned by",
+    ),
+    Spelling(
+        "append of another type",
+        'df.selectExpr("cast(id AS string) id", "k").write.format("mosaic").mode("append").save(path)',
+        f"{READ}.count() == 6",
+        SAVED,
+        refused="no type holds both",
+        note="Parquet writes files that nobody can read beside the others.",
+    ),
 ]

@@ -30,6 +30,7 @@ import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.apache.spark.sql.util.SchemaUtils$;
 
 /**
  * What `format("mosaic")` and `USING mosaic` name: a table to read and to insert into, and writes of
@@ -83,6 +84,11 @@ public class MosaicProvider
       return new MosaicTable(schema.asNullable(), partitioning, properties, null);
     }
     boolean declared = inferred.schema == null && inferred.state != null;
+    if (declared) {
+      SchemaUtils$.MODULE$.checkSchemaColumnNameDuplication(schema,
+          org.apache.spark.sql.classic.SparkSession.active().sessionState().conf()
+              .caseSensitiveAnalysis());
+    }
     StructType columns = declared ? withKeys(schema, properties).asNullable() : schema;
     return new MosaicTable(columns, partitioning, properties, null, inferred.state);
   }

@@ -44,6 +44,7 @@ import org.apache.spark.sql.execution.datasources.v2.V2SessionCatalog;
 import org.apache.spark.sql.types.AtomicType;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.Platform;
@@ -257,6 +258,12 @@ public class MosaicTables extends Rule {
     }
     forget(((ResolvedIdentifier) fields[0]).identifier());
     List transforms = Values.javaList((scala.collection.Iterable) fields[partitionsPlace]);
+    if (!selects && transforms.isEmpty() && !columns.isEmpty()) {
+      if (addKeys(columns, (TableSpec) fields[3])) {
+        fields[columnsPlace] = Values.scalaList(columns);
+        node = node.makeCopy(fields);
+      }
+    }
     if (!transforms.isEmpty()) {
       List ordered = new ArrayList(columns);
       List identities = new ArrayList();
@@ -293,6 +300,47 @@ public class MosaicTables extends Rule {
       }
     }
     return node;
+  }
+
+  /**
+   * As for Spark's own file sources, a table over files has the partition columns of their
+   * directories, also those that the statement does not declare. These are added to its columns.
+   */
+  private static boolean addKeys(List columns, TableSpec spec) {
+    String place = MosaicReplacements.placeOf(spec, scala.collection.immutable.Map$.MODULE$.empty());
+    if (place == null) return false;
+    Map options = Values.options(
+        MosaicReplacements.given(spec, scala.collection.immutable.Map$.MODULE$.empty()), Values.emptyMap());
+    options.put("path", place);
+    CaseInsensitiveStringMap asked = new CaseInsensitiveStringMap(options);
+    String[] keys = MosaicProvider.source().inferPartitioning(asked).keys;
+    scala.Function2 resolver = SparkSession.active().sessionState().conf().resolver();
+    int declared = columns.size();
+    for (int i = 0; i < keys.length; i++) {
+      boolean isDeclared = false;
+      for (int j = 0; j < declared && !isDeclared; j++) {
+        isDeclared =
+            ((Boolean) resolver.apply(columnName(columns.get(j)), keys[i])).booleanValue();
+      }
+      if (!isDeclared) {
+        DataType type = MosaicProvider.source().infer(asked).schema.apply(keys[i]).dataType();
+        columns.add(column((scala.Product) columns.get(0), keys[i], type));
+      }
+    }
+    return columns.size() > declared;
+  }
+
+  /** A column with nothing but a name and a type, made from another: its other parts vary with Spark. */
+  private static Object column(scala.Product other, String name, DataType type) {
+    Object[] parts = Values.fieldsOf(other);
+    parts[0] = name;
+    parts[1] = type;
+    parts[2] = Boolean.TRUE;
+    for (int i = 3; i < parts.length; i++) {
+      if (parts[i] instanceof scala.Option) parts[i] = scala.Option.empty();
+      if (parts[i] instanceof Metadata) parts[i] = Metadata.empty();
+    }
+    return Values.copy(other, parts);
   }
 
   /**
