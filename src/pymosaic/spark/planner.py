@@ -104,8 +104,9 @@ def _told(error: Exception) -> list[str]:
     if isinstance(error, FileNotFoundError):
         path = error.filename or text
         told = f"No such file or directory: {path}" if error.filename else text
-        if isinstance(error, FileMissingError):
-            told = f"{path}: {error.strerror}"  # it says what to do
+        if isinstance(error, FileMissingError):  # which may say what to do
+            advice = str(error.strerror).removeprefix("No such file or directory")
+            told = f"{told}{advice}" if advice != error.strerror else f"{path}: {advice}"
         return [told, "PATH_NOT_FOUND", "path", str(path)]
     if isinstance(error, MosaicError) and text:
         return [text]
