@@ -381,4 +381,10 @@ ROWS = [
         error="COLUMN_NOT_FOUND",
     ),
     Spelling("SHOW TABLES LIKE", "SHOW TABLES LIKE 't*'", given=T),
+    Spelling(
+        "a frame of a table that was dropped",
+        'frame = spark.table("t")\nspark.sql("DROP TABLE t")\nframe.count()',
+        given="CREATE TABLE t (id INT) USING mosaic; INSERT INTO t VALUES (1)",
+        error="not there any more",
+    ),
 ]

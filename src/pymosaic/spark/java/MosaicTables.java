@@ -166,7 +166,15 @@ public class MosaicTables extends Rule {
     if (!(table instanceof MosaicTable) || ((MosaicTable) table).isNamed()) return null;
     if (!relation) return tableOf(((ResolvedTable) node).identifier());
     scala.Option identifier = ((DataSourceV2Relation) node).identifier();
-    return identifier.isEmpty() ? null : tableOf((Identifier) identifier.get());
+    if (identifier.isEmpty()) return null;
+    CatalogTable found = tableOf((Identifier) identifier.get());
+    scala.Option catalog = ((DataSourceV2Relation) node).catalog();
+    if (found == null && catalog.isDefined() && catalog.get() instanceof V2SessionCatalog) {
+      // Without its files, a table that was dropped would look like an empty one.
+      Refusal.because("the table " + identifier.get() + " is not there any more: it was dropped or renamed",
+          "TABLE_OR_VIEW_NOT_FOUND", "relationName", identifier.get().toString());
+    }
+    return found;
   }
 
   static TreeNode named(TreeNode node, CatalogTable found) {
