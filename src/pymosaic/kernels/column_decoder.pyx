@@ -400,8 +400,11 @@ cdef int copy_entries(
     cdef int width = index_width(column.entry_count) if column.encoding == DICT else 0
     cdef uint64_t mask = index_mask(width)
     cdef uint8_t* out
+    cdef int64_t fast = short_rows(column, entries, width)
     # The first pass finds offsets and checks every index, the second copies.
-    for row in range(column.rows):
+    total = measure_short(column, entries, width, fast, offsets)
+    source = fast
+    for row in range(fast, column.rows):
         if not is_null(column, row):
             if width:
                 index = index_at(column, source, width, mask)
@@ -414,8 +417,9 @@ cdef int copy_entries(
         offsets[row + 1] = <int32_t>total
     out = arena_reserve(arena, total + COPY_SLACK, budget)
     array.buffers[2] = out
-    source = 0
-    for row in range(column.rows):
+    copy_short(out, column, entries, width, fast)
+    source = fast
+    for row in range(fast, column.rows):
         if not is_null(column, row):
             if width:
                 index = index_at(column, source, width, mask)
@@ -424,3 +428,61 @@ cdef int copy_entries(
             source += 1
     clear_bytes(out + total, COPY_SLACK)
     return 0
+
+
+cdef int64_t short_rows(
+    const PhysicalColumn* column, const Slice* entries, int width
+) noexcept nogil:
+    """How many rows, from the first on, need no check of where they are.
+
+    Those of a dictionary without nulls whose entries can all be copied as COPY_SLACK bytes, and
+    whose indices can be read as eight. Their strings together are not too large.
+    """
+    cdef int64_t index
+    if (width == 0 or column.bitmap != NULL or column.rows > MAX_OFFSET // COPY_SLACK
+            or column.end - column.value - column.value_size < COPY_SLACK):
+        return 0
+    for index in range(column.entry_count):
+        if entries[index].length > COPY_SLACK:
+            return 0
+    index = column.end - column.data - 8
+    return 0 if index < 0 else min(column.rows, 8 * index // width)
+
+
+cdef inline int64_t short_index(
+    const uint8_t* data, int64_t row, int width, uint64_t mask
+) noexcept nogil:
+    """As :func:`index_at`, for rows that :func:`short_rows` counted."""
+    return <int64_t>((load_le64(data + ((row * width) >> 3)) >> ((row * width) & 7)) & mask)
+
+
+cdef int64_t measure_short(
+    const PhysicalColumn* column, const Slice* entries, int width, int64_t rows, int32_t* offsets
+) except -1 nogil:
+    """The offsets of the first rows, whose indices are compared with the number of entries."""
+    cdef const uint8_t* data = column.data
+    cdef int64_t row, index, total = 0, count = column.entry_count
+    cdef uint64_t mask = index_mask(width)
+    for row in range(rows):
+        index = short_index(data, row, width, mask)
+        if index >= count:
+            bad_index(column)
+        total += entries[index].length
+        offsets[row + 1] = <int32_t>total
+    return total
+
+
+cdef void copy_short(
+    uint8_t* out, const PhysicalColumn* column, const Slice* entries, int width, int64_t rows
+) noexcept nogil:
+    """The strings of the first rows, whose indices were compared."""
+    cdef const uint8_t* data = column.data
+    cdef const uint8_t* text = column.value
+    cdef int64_t row
+    cdef uint64_t mask = index_mask(width)
+    cdef const Slice* entry
+    # Each copy is followed by the next string, or by the slack.
+    for row in range(rows):
+        entry = &entries[short_index(data, row, width, mask)]
+        copy_bytes(out, text + entry.start, COPY_SLACK)
+        out += entry.length
