@@ -99,7 +99,12 @@ static inline void copy_string(uint8_t *out, const uint8_t *in, size_t n, const 
 }
 /* n bytes in steps of 16, which may read and write up to 15 more; what lies behind may be overwritten */
 static inline void copy_rounded(uint8_t *out, const uint8_t *in, size_t n) {
-    for (size_t i = 0; i < n; i += 16) memcpy(out + i, in + i, 16);
+    for (size_t i = 0; i < n; i += 16) {
+        /* by way of a register: what is read may overlap with what is written */
+        uint8_t piece[16];
+        memcpy(piece, in + i, 16);
+        memcpy(out + i, piece, 16);
+    }
 }
 /* step over count strings with varint lengths; the new position, or -1 where the data ends early */
 static inline int64_t walk_strings(const uint8_t *data, int64_t position, int64_t size, int64_t count) {
