@@ -427,6 +427,7 @@ def test_without_merging_a_batch_has_the_columns_of_all_its_files(spark, base, t
     pymosaic.write_dataset(short, base, partition_by=["k"], mode="append")
     add(base, 7)
     frame = frame.selectExpr("struct(id, text) id")
+    rows: list[Any]
     [rows], _ = run(frame, tmp_path / "checkpoint")
     assert [tuple(row) for row in rows] == [(6, None), (7, "7")]
 
