@@ -346,9 +346,9 @@ class TestPositions:
             Query(base, **options)
 
 
-def run(frame: DataFrame, checkpoint: Path, **trigger: Any) -> tuple[list[list[int]], Any]:
+def run(frame: DataFrame, checkpoint: Path, **trigger: Any) -> tuple[list[list[Any]], Any]:
     """The ids of each batch of what is available, and the query."""
-    batches: list[list[int]] = []
+    batches: list[list[Any]] = []
 
     def collect(rows: DataFrame, _: int) -> None:
         batches.append(sorted(row.id for row in rows.collect()))
@@ -427,7 +427,6 @@ def test_without_merging_a_batch_has_the_columns_of_all_its_files(spark, base, t
     pymosaic.write_dataset(short, base, partition_by=["k"], mode="append")
     add(base, 7)
     frame = frame.selectExpr("struct(id, text) id")
-    rows: list[Any]
     [rows], _ = run(frame, tmp_path / "checkpoint")
     assert [tuple(row) for row in rows] == [(6, None), (7, "7")]
 
