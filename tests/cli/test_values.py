@@ -6,6 +6,7 @@ import json
 import math
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -16,12 +17,22 @@ from pymosaic.cli.values import cell, plain_values, to_json
 from pymosaic.errors import printable
 from tests.cli.running import ROOT
 
+
+def _halves(values: list[float | None]) -> pa.Array:
+    """Half-precision numbers, which Parquet and Arrow files may hold."""
+    return pa.array(
+        [None if value is None else np.float16(value) for value in values], pa.float16()
+    )
+
+
 FIXTURES = sorted((ROOT / "tests/data/fixtures").glob("*.mosaic"))
 VALUES = [
     (pa.array([True, None]), [True, None]),
     (pa.array([2**63 - 1, -(2**63)]), [2**63 - 1, -(2**63)]),
     (pa.array([0.1, None, math.inf], pa.float32()), [0.1, None, "Infinity"]),
     (pa.array([0.1, math.nan, -math.inf, None]), [0.1, "NaN", "-Infinity", None]),
+    (_halves([0.1, None, math.inf, math.nan]), [0.1, None, "Infinity", "NaN"]),
+    (_halves([1.5, -2.0]), [1.5, -2.0]),
     (pa.array([Decimal("1.50"), None], pa.decimal128(5, 2)), ["1.50", None]),
     (pa.array([Decimal("1200")], pa.decimal128(5, -2)), ["1200"]),
     (pa.array([0, -1, None, 10**6], pa.date32()), ["1970-01-01", "1969-12-31", None, "4707-11-29"]),

@@ -163,9 +163,10 @@ def json_values(values: list[Any]) -> list[str]:
 
 
 def _floats(array: pa.Array) -> list[Any]:
-    if pa.types.is_float32(array.type):
+    if not pa.types.is_float64(array.type):
         # The shortest text that denotes the float, not all digits of the double.
-        stored = _stored_numbers(array, np.float32)
+        kind = np.float32 if pa.types.is_float32(array.type) else np.float16
+        stored = _stored_numbers(array, kind)
         numbers: list[float | None] = [float(text) for text in stored.astype(str).tolist()]
         if array.null_count:
             valid = _validity(array).tolist()
