@@ -111,6 +111,31 @@ def test_columns_that_were_not_selected_are_found_below(wide: DataFrame) -> None
     assert wide.select("c1").orderBy(wide["c2"].desc()).collect()[0] == (2,)
 
 
+_AFTER_AGGREGATE: list[Callable[[DataFrame], DataFrame]] = [
+    lambda wide: wide.groupBy("k").count().orderBy(f.sum("c5")),
+    lambda wide: wide.groupBy("k").count().orderBy(f.max(wide["c5"]).desc()),
+    lambda wide: wide.groupBy("k").count().where("sum(c5) > 5"),
+    lambda wide: wide.groupBy("k").count().where("count > 0").orderBy(f.sum("c5")),
+    lambda wide: wide.groupBy("k").count().where("max(c5) > 0").where("count > 1"),
+    lambda wide: wide.agg(f.sum("c1")).where(f.max("c2") > 1),
+    lambda wide: wide.select(f.sum("c1")).orderBy(f.max("c2")),
+]
+
+
+@pytest.mark.parametrize("query", _AFTER_AGGREGATE)
+def test_columns_that_were_not_aggregated_are_found_below(
+    wide: DataFrame, query: Callable[[DataFrame], DataFrame]
+) -> None:
+    narrow = wide.select("k", "c1", "c2", "c5")
+    assert query(wide).collect() == query(narrow).collect() != []
+    assert query(wide.toDF(*wide.columns)).collect() == query(narrow).collect()
+
+
+def test_columns_of_an_aggregate_are_ordered_without_a_look_at_others(wide: DataFrame) -> None:
+    counts: Any = wide.groupBy("k").count().orderBy("count")._jdf.queryExecution().analyzed()
+    assert counts.children().apply(0).children().apply(0).output().size() == 1
+
+
 def test_a_wide_frame_joins_itself(wide: DataFrame) -> None:
     first, second = wide.select("k", "c1"), wide.select("k", "c2")
     assert first.join(second, "k").count() == 5

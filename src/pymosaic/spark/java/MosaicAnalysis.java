@@ -14,11 +14,14 @@ import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan$;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Sort;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 
@@ -32,6 +35,7 @@ public class MosaicAnalysis {
   private static final int WIDE = MosaicFrames.WIDE;
   private static final String RESOLUTION = "extendedResolutionRules";
   private static final String HINTS = "hintResolutionRules";
+  private static final TreeNodeTag NARROW = new TreeNodeTag("pymosaic.narrow");
 
   /** Adds the rules to a session's extensions, from which new sessions have them. */
   public static class Extension extends scala.runtime.AbstractFunction1 {
@@ -96,21 +100,51 @@ public class MosaicAnalysis {
    */
   public static class Narrowing extends Shortcut {
     TreeNode shortened(TreeNode plan) {
+      if (plan instanceof Filter || plan instanceof Sort) return widened((LogicalPlan) plan);
       if (!(plan instanceof Project || plan instanceof Aggregate)) return plan;
       LogicalPlan child = (LogicalPlan) plan.children().apply(0);
       if (!child.analyzed() || child.output().size() < WIDE) return plan;
-      Wanted wanted = new Wanted();
-      List expressions = Values.javaList(((LogicalPlan) plan).expressions());
-      for (int i = 0; i < expressions.size(); i++) {
-        if (!wanted.add((Expression) expressions.get(i))) return plan;
-      }
-      List columns = wanted.among(child);
+      List columns = wanted((LogicalPlan) plan, child);
       if (columns == null || columns.size() > WIDE / 2) return plan;
       Project narrow = new Project(Values.scalaList(columns), child);
-      narrow.setAnalyzed();
+      narrow.setTagValue(NARROW, Boolean.TRUE);
+      return over(plan, analyzed(narrow));
+    }
+
+    /** A condition or an order after an aggregate may be about any column of the frame below it. */
+    private static TreeNode widened(LogicalPlan plan) {
+      LogicalPlan child = childOf(plan);
+      LogicalPlan aggregate = child instanceof Filter ? childOf(child) : child;
+      if (!(aggregate instanceof Aggregate)) return plan;
+      LogicalPlan narrow = childOf(aggregate);
+      if (narrow.getTagValue(NARROW).isEmpty() || wanted(plan, child) != null) return plan;
+      LogicalPlan wide = analyzed(over(aggregate, childOf(narrow)));
+      return over(plan, child == aggregate ? wide : analyzed(over(child, wide)));
+    }
+
+    /** The columns below a plan that it names; null if it may mean others. */
+    private static List wanted(LogicalPlan plan, LogicalPlan child) {
+      Wanted wanted = new Wanted();
+      List expressions = Values.javaList(plan.expressions());
+      for (int i = 0; i < expressions.size(); i++) {
+        if (!wanted.add((Expression) expressions.get(i))) return null;
+      }
+      return wanted.among(child);
+    }
+
+    private static LogicalPlan childOf(LogicalPlan plan) {
+      return (LogicalPlan) plan.children().apply(0);
+    }
+
+    private static LogicalPlan over(TreeNode plan, LogicalPlan child) {
       List children = new ArrayList();
-      children.add(narrow);
-      return plan.withNewChildren(Values.scalaList(children).toIndexedSeq());
+      children.add(child);
+      return (LogicalPlan) plan.withNewChildren(Values.scalaList(children).toIndexedSeq());
+    }
+
+    private static LogicalPlan analyzed(LogicalPlan plan) {
+      plan.setAnalyzed();
+      return plan;
     }
   }
 
