@@ -23,6 +23,7 @@ from pymosaic.spark.jobs.packed_shuffle import (
     unpack,
 )
 from pymosaic.spark.jobs.payloads import Payload
+from pymosaic.spark.session import for_tasks
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 7, 200])
@@ -221,6 +222,47 @@ def test_long_rows_are_read_once_and_nothing_is_kept(spark, tmp_path):
     with pytest.raises(pymosaic.InvalidDataError, match="several values"):
         pivot(spark, long.union(long), tmp_path / "twice", entity="entity", feature="feature")
     assert shuffles(spark) <= before
+
+
+def value_of(field: str, owner: Any) -> Any:
+    """The value of a private field of an object in the JVM."""
+    found = owner.getClass().getDeclaredField(field)
+    found.setAccessible(True)
+    return found.get(owner)
+
+
+def test_a_task_holds_no_payload_that_it_has_handed_over(spark):
+    rows = spark.range(0, 4_000, 1, 1).selectExpr("id DIV 100 AS e", "'f' AS f", "id AS v")
+    packer = for_tasks(spark, "MosaicPacker", rows._jdf, 1, 16, 10_000)
+    shuffle = value_of("shuffled", packer).rdd().dependencies().apply(0)
+    # Only serializers that remember nothing between two records can do that.
+    assert shuffle.serializer().supportsRelocationOfSerializedObjects()
+
+    gateway, jvm = spark.sparkContext._gateway, spark.sparkContext._jvm
+    types = gateway.new_array(jvm.org.apache.spark.sql.types.DataType, 3)
+    places = gateway.new_array(jvm.int, 3)
+    for place in range(3):
+        types[place] = rows._jdf.schema().apply(place).dataType()
+        places[place] = place
+    loader = packer.getClass().getClassLoader()
+    [constructor] = loader.loadClass(
+        "pymosaic.spark.MosaicPacker$Packing"
+    ).getDeclaredConstructors()
+    constructor.setAccessible(True)
+    arguments = jvm.java.util.ArrayList()
+    given = jvm.java.util.ArrayList()
+    for row in rows._jdf.queryExecution().executedPlan().executeCollect():
+        given.add(row)
+    for argument in (given.iterator(), types, places, 1, 16):
+        arguments.add(argument)
+    arguments.add(jvm.java.lang.Long(10_000))
+    packing = constructor.newInstance(arguments.toArray())
+    handed_over = set()
+    while packing.hasNext():
+        slot = packing.next()._1()
+        assert slot == 16 or value_of("slots", packing)[slot] is None
+        handed_over.add(slot)
+    assert len(handed_over) > 8
 
 
 def test_rows_are_packed_for_numbers_of_tasks_that_divide_the_slots(spark):

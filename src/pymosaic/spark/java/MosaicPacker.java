@@ -19,6 +19,8 @@ import org.apache.spark.api.java.function.PairFlatMapFunction;
 import org.apache.spark.rdd.PartitionCoalescer;
 import org.apache.spark.rdd.PartitionGroup;
 import org.apache.spark.rdd.RDD;
+import org.apache.spark.rdd.ShuffledRDD;
+import org.apache.spark.serializer.KryoSerializer;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
@@ -77,8 +79,11 @@ public class MosaicPacker {
     this.frame = frame;
     this.slots = slots;
     this.values = types.length - keys - 1;
+    SparkContext context = frame.sparkSession().sparkContext();
     this.shuffled = rows.toJavaRDD().mapPartitionsToPair(new Pack(types, places, keys, slots, limit))
         .partitionBy(new BySlot(slots + 1));
+    // Java's own serializer would hold many payloads, in case that they are written again.
+    ((ShuffledRDD) shuffled.rdd()).setSerializer(new KryoSerializer(context.conf()));
   }
 
   /**
@@ -299,6 +304,7 @@ public class MosaicPacker {
       if (!hasNext()) throw new NoSuchElementException();
       if (next < slots.length) {
         byte[] payload = written(slots[next]);
+        slots[next] = null;  // what the largest rows of each slot took would be too much together
         counts.bytes += payload.length;
         Integer slot = Integer.valueOf(next++);
         seek();
