@@ -33,6 +33,16 @@ def test_a_column_of_nulls_ends_like_any_other():
     assert len(data) % 8 == 0
 
 
+@pytest.mark.parametrize("start", [0, 7])
+def test_slices_take_their_own_bytes_only(start):
+    many = pa.array([f"text {n}" for n in range(1000)])
+    column = many.slice(start, 5)
+    payload = Payload([column], column, np.arange(5), np.arange(5), [column])
+    data = payload.emit()
+    assert len(data) < 500
+    assert Payload.parse(pa.py_buffer(data), [pa.string()], [pa.string()]).values == [column]
+
+
 @pytest.mark.parametrize("entities", [3, 1 << 16, (1 << 16) + 1])
 def test_what_is_written_is_read(entities):
     payload = example(entities)

@@ -116,9 +116,9 @@ def _number_type(limit: int) -> np.dtype[Any]:
 
 
 def _emitted(column: pa.Array) -> list[bytes | memoryview]:
-    if column.offset:
-        column = pa.concat_arrays([column])
-        assert not column.offset
+    # The buffers of a slice are those of all values.
+    column = pa.concat_arrays([column])
+    assert not column.offset
     validity, *others = column.buffers()
     parts = _padded(validity if column.null_count else None)
     for buffer in others:
