@@ -7,13 +7,14 @@ and an Arrow batch of the rows that a job wants.
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import StructType
 
-from pymosaic.spark.reading import BatchReader, Split
+from pymosaic.spark.reading import BatchReader
 from pymosaic.spark.source import MosaicDataSource
 
 if TYPE_CHECKING:
@@ -33,12 +34,12 @@ class FrameScan:
     ----------
     reader : BatchReader
         Reads the rows of a task.
-    splits : tuple of Split
-        The inputs of the tasks.
+    splits : tuple of bytes
+        The inputs of the tasks, pickled: each task gets all of them, and needs its own.
     """
 
     reader: BatchReader
-    splits: tuple[Split, ...]
+    splits: tuple[bytes, ...]
 
     def tasks(self, spark: SparkSession) -> DataFrame:
         """A frame with one row for each task: its number."""
@@ -48,7 +49,7 @@ class FrameScan:
         """The rows of the tasks of these numbers."""
         for batch in numbers:
             for number in batch.column(0).to_pylist():
-                yield from self.reader.read(self.splits[number])
+                yield from self.reader.read(pickle.loads(self.splits[number]))
 
 
 def scan_of(frame: DataFrame) -> FrameScan | None:
@@ -68,7 +69,7 @@ def scan_of(frame: DataFrame) -> FrameScan | None:
         return None
     schema = StructType.fromJson(json.loads(plan.scan().readSchema().json()))
     reader = MosaicDataSource(json.loads(plan.scan().asked())).reader(schema)
-    return FrameScan(reader.batches, tuple(reader.partitions()))
+    return FrameScan(reader.batches, tuple(map(pickle.dumps, reader.partitions())))
 
 
 def _only_reads(plan: Any) -> bool:
