@@ -27,16 +27,18 @@ __all__ = ["infer_type", "recorded_type", "spark_text", "typed_value"]
 
 _INTEGER = re.compile(r"[+-]?\d+")
 _DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?)", re.ASCII)
-_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
-_TIMESTAMP = re.compile(r"(\d{4})-(\d{2})-(\d{2}) (\d{2}):(\d{2}):(\d{2})(?:\.(\d))?", re.ASCII)
+# Years of five digits or more have a sign.
+_DATE = re.compile(r"(?:\d{4}|\+\d{5,7}|-(?!0+-)\d{4,7})-\d{2}-\d{2}", re.ASCII)
+_TIMESTAMP = re.compile(_DATE.pattern + r" \d{2}:\d{2}:\d{2}(?:\.\d)?", re.ASCII)
 # Jobs write nanoseconds, which Spark does not have.
-_TIME = re.compile(r"(\d{2}):(\d{2}):(\d{2})(?:\.(\d{6})(?:000)?)?", re.ASCII)
+_TIME = re.compile(r"(\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,6}|\d{6}000))?", re.ASCII)
 _WRITTEN_TIME = re.compile(r"(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6})0{0,3})?)?", re.ASCII)
 _WRITTEN_DATE = re.compile(r"([+-]?\d{4,7})-(\d{2})-(\d{2})", re.ASCII)
 _WRITTEN_TIMESTAMP = re.compile(
     r"([+-]?\d{4,7})-(\d{2})-(\d{2})[ T](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?(?:Z|\+00:00)?",
     re.ASCII,
 )
+_INSTANT = pa.timestamp("us")
 _INT32, _INT64 = range(-(1 << 31), 1 << 31), range(-(1 << 63), 1 << 63)
 _MAX_PRECISION = 38
 _DIGITS = {"int": 10, "long": 20}
@@ -105,9 +107,9 @@ def _kind_of(text: str) -> tuple[str, int]:
             return "decimal", len(digits) + exponent
     if _DOUBLE.fullmatch(text.strip()):
         return "double", 0
-    if _instant(text) is not None:
+    if _TIMESTAMP.fullmatch(text) and _written_instant(text, _INSTANT, datetime.UTC) is not None:
         return "timestamp", 0
-    if _day(text) is not None:
+    if _DATE.fullmatch(text) and _written_day(text) is not None:
         return "date", 0
     if _time(_TIME, text) is not None:
         return "time", 0
@@ -229,14 +231,6 @@ def typed_value(
     return value
 
 
-def _day(text: str) -> datetime.date | None:
-    match = _DATE.fullmatch(text)
-    try:
-        return None if match is None else datetime.date(*map(int, match.groups()))
-    except ValueError:
-        return None
-
-
 def _written_day(text: str) -> Any:
     match = _WRITTEN_DATE.fullmatch(re.split("[ T]", text, maxsplit=1)[0])
     if match is None:
@@ -287,15 +281,3 @@ def _time(pattern: re.Pattern[str], text: str) -> datetime.time | None:
 def _fraction(digits: str | None) -> int:
     """The microseconds of a fraction of a second."""
     return int((digits or "").ljust(6, "0")[:6])
-
-
-def _instant(text: str) -> datetime.datetime | None:
-    match = _TIMESTAMP.fullmatch(text)
-    if match is None:
-        return None
-    fraction = _fraction(match[7])
-    year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
-    try:
-        return datetime.datetime(year, month, day, hour, minute, second, fraction)
-    except ValueError:
-        return None

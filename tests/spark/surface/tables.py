@@ -397,6 +397,23 @@ ROWS = [
         "SELECT * FROM t WHERE k = 1",
     ),
     Spelling(
+        "CREATE TABLE over partitions, whose column is not the last",
+        "CREATE TABLE t (k INT, id INT) USING mosaic LOCATION '{parts}'",
+        'spark.table("t"), spark.table("t").columns',
+    ),
+    Spelling(
+        "CREATE TABLE over partitions, whose column is in another case",
+        "CREATE TABLE t (id INT, K STRING) USING mosaic LOCATION '{parts}'",
+        "DESCRIBE t K; SELECT id, K FROM t WHERE k = '1'",
+    ),
+    Spelling(
+        "SHOW PARTITIONS of a table over partitions in another case",
+        "CREATE TABLE t (K INT, id INT) USING mosaic LOCATION '{parts}'",
+        "SHOW PARTITIONS t",
+        parquet="CREATE TABLE t (K INT, id INT) USING parquet PARTITIONED BY (K) LOCATION '{parts}'; "
+        "MSCK REPAIR TABLE t",
+    ),
+    Spelling(
         "catalog.createTable over partitions that the schema lacks",
         'spark.catalog.createTable("t", parts, "mosaic", df.select("id", "name").schema)',
         'spark.table("t")',

@@ -232,6 +232,20 @@ ROWS = [
         'df.write.format("mosaic").save(path + "/at=13%3A30%3A15.123456/x=12:00:00")',
     ),
     Spelling(
+        "keys of fractions of seconds",
+        READ,
+        given='df.write.format("mosaic").save(path + "/at=12%3A00%3A00")\n'
+        'df.write.format("mosaic").save(path + "/at=12%3A00%3A00.5")',
+    ),
+    Spelling(
+        "keys of days and moments of any year",
+        f'{READ}.selectExpr("id", "d", "t").where("d > DATE\'9999-01-01\' OR t < TIMESTAMP\'0001-01-01 00:00:00\'")'
+        '.selectExpr("id", "CAST(d AS STRING)", "CAST(t AS STRING)", "typeof(d)", "typeof(t)")',
+        given='df.write.format("mosaic").save(path + "/d=+10000-01-01/t=2024-01-01 10%3A00%3A00")\n'
+        'df.write.format("mosaic").save(path + "/d=2024-01-01/t=-0044-03-15 10%3A00%3A00")\n'
+        'df.write.format("mosaic").save(path + "/d=2024-01-02/t=+10000-01-01 10%3A00%3A00")',
+    ),
+    Spelling(
         "keys of TIME",
         'spark.conf.set("spark.sql.timeType.enabled", True)\n'
         "spark.sql(\"SELECT 1 AS id, CAST(TIME'12:30:00' AS TIME(3)) AS at\")"

@@ -266,12 +266,8 @@ public class MosaicTables extends Rule {
     }
     forget(((ResolvedIdentifier) fields[0]).identifier());
     List transforms = Values.javaList((scala.collection.Iterable) fields[partitionsPlace]);
-    if (!selects && transforms.isEmpty() && !columns.isEmpty()) {
-      if (addKeys(columns, (TableSpec) fields[3])) {
-        fields[columnsPlace] = Values.scalaList(columns);
-        node = node.makeCopy(fields);
-      }
-    }
+    boolean hasFiles = !selects && transforms.isEmpty() && !columns.isEmpty();
+    if (hasFiles) transforms = addKeys(columns, (TableSpec) fields[3]);
     if (!transforms.isEmpty()) {
       List ordered = new ArrayList(columns);
       List identities = new ArrayList();
@@ -281,10 +277,10 @@ public class MosaicTables extends Rule {
         ordered.add(column);
         identities.add(Expressions.identity(Values.quoted(columnName(column))));
       }
-      if (ordered.size() == transforms.size()) {
+      if (!hasFiles && ordered.size() == transforms.size()) {
         Refusal.because("PARTITIONED BY names all columns of the table: files would have none");
       }
-      if (!ordered.equals(columns)) {
+      if (hasFiles || !ordered.equals(columns)) {
         fields[partitionsPlace] = Values.scalaList(identities);
         fields[columnsPlace] = selects
             ? new Project(Values.scalaList(ordered), (LogicalPlan) fields[columnsPlace])
@@ -311,12 +307,13 @@ public class MosaicTables extends Rule {
   }
 
   /**
-   * As for Spark's own file sources, a table over files has the partition columns of their
-   * directories, also those that the statement does not declare. These are added to its columns.
+   * As for Spark's own file sources, a table over files is partitioned by the keys of their
+   * directories, also by those that the statement does not declare. These are added to its columns.
    */
-  private static boolean addKeys(List columns, TableSpec spec) {
+  private static List addKeys(List columns, TableSpec spec) {
+    List found = new ArrayList();
     String place = MosaicReplacements.placeOf(spec, scala.collection.immutable.Map$.MODULE$.empty());
-    if (place == null) return false;
+    if (place == null) return found;
     Map options = Values.options(
         MosaicReplacements.given(spec, scala.collection.immutable.Map$.MODULE$.empty()), Values.emptyMap());
     options.put("path", place);
@@ -325,17 +322,19 @@ public class MosaicTables extends Rule {
     scala.Function2 resolver = SparkSession.active().sessionState().conf().resolver();
     int declared = columns.size();
     for (int i = 0; i < keys.length; i++) {
-      boolean isDeclared = false;
-      for (int j = 0; j < declared && !isDeclared; j++) {
-        isDeclared =
-            ((Boolean) resolver.apply(columnName(columns.get(j)), keys[i])).booleanValue();
+      String name = null;
+      for (int j = 0; j < declared && name == null; j++) {
+        String column = columnName(columns.get(j));
+        if (((Boolean) resolver.apply(column, keys[i])).booleanValue()) name = column;
       }
-      if (!isDeclared) {
-        DataType type = MosaicProvider.source().infer(asked).schema.apply(keys[i]).dataType();
-        columns.add(column((scala.Product) columns.get(0), keys[i], type));
+      if (name == null) {
+        name = keys[i];
+        DataType type = MosaicProvider.source().infer(asked).schema.apply(name).dataType();
+        columns.add(column((scala.Product) columns.get(0), name, type));
       }
+      found.add(Expressions.identity(Values.quoted(name)));
     }
-    return columns.size() > declared;
+    return found;
   }
 
   /** A column with nothing but a name and a type, made from another: its other parts vary with Spark. */
