@@ -24,6 +24,7 @@ __all__ = ["main", "pivot_rows"]
 
 _ROOT = Path(__file__).parent.parent
 _GOAL = 10.0
+_ROW_GROUP_ROWS = 1_000_000
 _WAYS = ("mosaic", "parquet")
 _SECONDS = re.compile(r"^seconds: (\S+) (\S+)$", re.MULTILINE)
 # The name of an error, with what it says.
@@ -104,10 +105,15 @@ def _make_data(path: Path, columns: int, entities: int) -> None:
     with pq.ParquetWriter(
         path, pa.schema({"entity": pa.int64(), "feature": pa.string(), "value": pa.float64()})
     ) as writer:
+        held: list[pa.Table] = []
         for entity in range(entities):
             values = random.normal(size=columns).round(3)
             table = pa.table([pa.array([entity] * columns), names, values], writer.schema)
-            writer.write_table(table.take(pa.array(random.permutation(columns))))
+            held.append(table.take(pa.array(random.permutation(columns))))
+            # Row groups as writers make them, not one for each entity.
+            if len(held) * columns >= _ROW_GROUP_ROWS or entity == entities - 1:
+                writer.write_table(pa.concat_tables(held))
+                held = []
 
 
 def pivot_rows(directory: Path, shapes: Sequence[tuple[int, int]], limit: float) -> Rows:

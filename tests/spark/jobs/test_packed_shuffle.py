@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as f
 
@@ -173,6 +174,28 @@ def test_both_ways_make_the_same_files(spark, tmp_path, monkeypatch):
         ways.append(tables)
     assert len(ways[0]) == 3
     assert ways[0] == ways[1] == ways[2]
+
+
+def test_row_groups_have_dictionaries_of_their_own(spark, tmp_path):
+    """A batch of Spark has 4,096 rows: a row group has several, and then other names come."""
+    random = np.random.default_rng(3)
+    expected: dict[tuple[int, str], int] = {}
+    with pq.ParquetWriter(
+        tmp_path / "long.parquet", pa.schema({"e": pa.int64(), "f": pa.string(), "v": pa.int64()})
+    ) as writer:
+        for group in range(3):
+            cells = random.permutation(10_000) + 10_000 * group
+            entities, names = cells // 200, [f"f{7 * group + cell % 200}" for cell in cells]
+            table = pa.table([pa.array(entities), pa.array(names), pa.array(cells)], writer.schema)
+            writer.write_table(table)
+            expected |= zip(zip(entities.tolist(), names, strict=True), cells.tolist(), strict=True)
+    long = spark.read.parquet(str(tmp_path / "long.parquet"))
+    report = pivot(spark, long, tmp_path / "wide", entity="e", feature="f")
+    assert (report.rows, report.features, report.rows_in) == (150, 214, 30_000)
+    wide = pymosaic.read_table(tmp_path / "wide").to_pylist()
+    found = {(row["e"], name): value for row in wide for name, value in row.items()}
+    assert {key: found[key] for key in expected} == expected
+    assert sum(value is not None for value in found.values()) == 150 + len(expected)
 
 
 def test_rows_that_are_estimated_too_many_are_not_packed(spark, tmp_path, monkeypatch):

@@ -38,6 +38,7 @@ import org.apache.spark.sql.execution.InputAdapter;
 import org.apache.spark.sql.execution.ProjectExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.WholeStageCodegenExec;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetDictionary;
 import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -451,19 +452,22 @@ public class MosaicPacker {
     /** The dictionary of a column, or null if it has none, or this Spark hides it. */
     private static Object dictionaryOf(ColumnVector vector) {
       if (!(vector instanceof WritableColumnVector)) return null;
-      if (DICTIONARY == null || !((WritableColumnVector) vector).hasDictionary()) return null;
+      if (OF_COLUMN == null || !((WritableColumnVector) vector).hasDictionary()) return null;
       try {
-        return DICTIONARY.get(vector);
+        Object found = OF_COLUMN.get(vector);
+        // Each batch has a new one around that of the file.
+        return found instanceof ParquetDictionary && OF_FILE != null ? OF_FILE.get(found) : found;
       } catch (IllegalAccessException e) {
         return null;
       }
     }
 
-    private static final Field DICTIONARY = field();
+    private static final Field OF_COLUMN = field(WritableColumnVector.class);
+    private static final Field OF_FILE = field(ParquetDictionary.class);
 
-    private static Field field() {
+    private static Field field(Class owner) {
       try {
-        Field found = WritableColumnVector.class.getDeclaredField("dictionary");
+        Field found = owner.getDeclaredField("dictionary");
         found.setAccessible(true);
         return found;
       } catch (ReflectiveOperationException e) {
