@@ -46,6 +46,12 @@ CAPABILITIES = {
         "**Spark drops that table**, and then fails; "
         '`df.writeTo(table).using("mosaic").createOrReplace()` is safe',
     ),
+    "recursive": Capability(
+        (4, 2),
+        "`recursiveFileLookup` of a table with partitions is an error for Parquet, too",
+        "Parquet ignores the option",
+        "ecursive",
+    ),
     "missing columns": Capability(
         (4, 1),
         "`INSERT INTO table (some columns)`, and `BY NAME` with a column missing",

@@ -181,6 +181,7 @@ ROWS = [
         'spark.read.option("recursiveFileLookup", True).table("t").collect()',
         given="CREATE TABLE t (x INT, k INT) USING mosaic PARTITIONED BY (k); INSERT INTO t VALUES (1, 2)",
         error="ecursive",
+        needs="recursive",
     ),
     Spelling(
         "the option partitioning of a table with partitions",

@@ -249,8 +249,8 @@ ROWS = [
         "keys of TIME",
         'spark.conf.set("spark.sql.timeType.enabled", True)\n'
         "spark.sql(\"SELECT 1 AS id, CAST(TIME'12:30:00' AS TIME(3)) AS at\")"
-        '.write.format("mosaic").partitionBy("at").save(path)',
-        READ,
+        '.write.format("mosaic").partitionBy("at").save(path)\n'
+        'spark.read.format("mosaic").load(path)',
         needs="time",
     ),
     Spelling(
