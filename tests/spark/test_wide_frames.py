@@ -117,6 +117,8 @@ _AFTER_AGGREGATE: list[Callable[[DataFrame], DataFrame]] = [
     lambda wide: wide.groupBy("k").count().where("sum(c5) > 5"),
     lambda wide: wide.groupBy("k").count().where("count > 0").orderBy(f.sum("c5")),
     lambda wide: wide.groupBy("k").count().where("max(c5) > 0").where("count > 1"),
+    lambda wide: wide.cube("k").count().orderBy(f.sum("c5")),
+    lambda wide: wide.rollup("k").count().where("max(c5) > 5").orderBy("k"),
     lambda wide: wide.agg(f.sum("c1")).where(f.max("c2") > 1),
     lambda wide: wide.select(f.sum("c1")).orderBy(f.max("c2")),
 ]

@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.BaseGroupingSets;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
@@ -177,9 +178,9 @@ public class MosaicAnalysis {
       return true;
     }
 
-    /** Whether an expression may turn into any columns, as `*` does. */
+    /** Whether an expression may turn into any columns, as `*` does, or copies all of them. */
     private static boolean isOpen(Expression expression) {
-      return expression.getClass().getSimpleName().startsWith("Unresolved")
+      return expression instanceof BaseGroupingSets || expression.getClass().getSimpleName().startsWith("Unresolved")
           && !(expression instanceof UnresolvedAlias) && !(expression instanceof UnresolvedFunction);
     }
 
