@@ -382,6 +382,12 @@ ROWS = [
     ),
     Spelling("SHOW TABLES LIKE", "SHOW TABLES LIKE 't*'", given=T),
     Spelling(
+        "a frame of a table that another source has made anew",
+        'frame = spark.table("t")\nspark.sql("DROP TABLE t")\nspark.sql("CREATE TABLE t (id INT) USING csv")\nframe.count()',
+        given="CREATE TABLE t (id INT) USING mosaic; INSERT INTO t VALUES (1)",
+        error="not there any more",
+    ),
+    Spelling(
         "a frame of a table that was dropped",
         'frame = spark.table("t")\nspark.sql("DROP TABLE t")\nframe.count()',
         given="CREATE TABLE t (id INT) USING mosaic; INSERT INTO t VALUES (1)",

@@ -477,6 +477,18 @@ spark.read.format("mosaic").load(path).select("_metadata")""",
         error="more than one source",
     ),
     Spelling(
+        "input_file_name of a join with rows of no file",
+        'spark.read.format("mosaic").load(parts).join(f.broadcast(spark.range(2)), "id").select("id", f.input_file_name().like("%.mosaic").alias("there"))',
+    ),
+    Spelling(
+        "input_file_name of an outer join with rows of no file",
+        'spark.range(2).join(spark.read.format("mosaic").load(parts), "id", "right").where(f.input_file_name().like("%.mosaic")).select("id", "k")',
+    ),
+    Spelling(
+        "input_file_name of a union of joins",
+        'one = spark.read.format("mosaic").load(parts).crossJoin(spark.range(1).toDF("x"))\none.union(one).select("id", f.input_file_name().like("%.mosaic").alias("there"))',
+    ),
+    Spelling(
         "input_file_name of a union",
         'spark.read.format("mosaic").load(parts).select("id").union(spark.read.format("mosaic").load(data).select("id")).select("id", f.input_file_name().like("%.mosaic").alias("there"))',
     ),

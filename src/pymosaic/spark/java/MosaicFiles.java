@@ -209,6 +209,7 @@ public class MosaicFiles extends Rule {
       return hidden.name().equals("_metadata") ? new Object[] {more, hidden} : null;
     }
     if (plan instanceof Union) return withHidden((Union) plan);
+    if (plan instanceof Join) return withHidden((Join) plan);
     if (!(plan instanceof Project || keepsRows(plan))) return null;
     Object[] below = withHidden((LogicalPlan) plan.children().apply(0));
     if (below == null) return null;
@@ -237,6 +238,23 @@ public class MosaicFiles extends Rule {
     return new Object[] {changed, changed.output().last()};
   }
 
+  /** A join with rows that are in no file, of a side of which each row has one. */
+  private static Object[] withHidden(Join join) {
+    String type = join.joinType().toString();
+    boolean both = type.equals("Inner") || type.equals("Cross");
+    boolean[] hasRow = new boolean[] {
+        !type.equals("RightOuter") && !type.equals("FullOuter"), both || type.equals("RightOuter")};
+    List sides = Values.javaList(join.children());
+    for (int i = 0; i < 2; i++) {
+      if (!hasRow[i] || filesOf((LogicalPlan) sides.get(1 - i)) > 0) continue;
+      Object[] found = withHidden((LogicalPlan) sides.get(i));
+      if (found == null) continue;
+      sides.set(i, found[0]);
+      return new Object[] {join.withNewChildren(Values.scalaList(sides).toIndexedSeq()), found[1]};
+    }
+    return null;
+  }
+
   /** Whether the rows of a node are those below it, with all of their columns. */
   private static boolean keepsRows(LogicalPlan plan) {
     return plan instanceof Filter || plan instanceof Sort || plan instanceof Sample
@@ -252,19 +270,29 @@ public class MosaicFiles extends Rule {
 
   /** As Spark does for its own file sources: the rows of a join come from more than one file. */
   private static void refuseSeveral(LogicalPlan plan) {
-    List leaves = Values.javaList(plan.collectLeaves());
-    int files = 0;
-    boolean ours = false;
-    for (int i = 0; i < leaves.size(); i++) {
-      boolean isOurs = leaves.get(i) instanceof DataSourceV2Relation
-          && tableOf((DataSourceV2Relation) leaves.get(i)) != null;
-      ours |= isOurs;
-      if (isOurs || leaves.get(i) instanceof LogicalRelation) files++;
-    }
-    if (ours && files > 1 && joins(plan)) {
+    if (filesOf(plan) > 1 && hasOurs(plan) && joins(plan)) {
       Refusal.because("input_file_name() and its kin do not support more than one source: select it "
           + "from one of them before the join");
     }
+  }
+
+  private static int filesOf(LogicalPlan plan) {
+    List leaves = Values.javaList(plan.collectLeaves());
+    int files = 0;
+    for (int i = 0; i < leaves.size(); i++) {
+      if (isOurs(leaves.get(i)) || leaves.get(i) instanceof LogicalRelation) files++;
+    }
+    return files;
+  }
+
+  private static boolean hasOurs(LogicalPlan plan) {
+    List leaves = Values.javaList(plan.collectLeaves());
+    for (int i = 0; i < leaves.size(); i++) if (isOurs(leaves.get(i))) return true;
+    return false;
+  }
+
+  private static boolean isOurs(Object leaf) {
+    return leaf instanceof DataSourceV2Relation && tableOf((DataSourceV2Relation) leaf) != null;
   }
 
   private static boolean joins(LogicalPlan plan) {

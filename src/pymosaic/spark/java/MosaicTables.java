@@ -169,12 +169,20 @@ public class MosaicTables extends Rule {
     if (identifier.isEmpty()) return null;
     CatalogTable found = tableOf((Identifier) identifier.get());
     scala.Option catalog = ((DataSourceV2Relation) node).catalog();
-    if (found == null && catalog.isDefined() && catalog.get() instanceof V2SessionCatalog) {
+    if ((found == null || isOfOthers(found))
+        && catalog.isDefined() && catalog.get() instanceof V2SessionCatalog) {
       // Without its files, a table that was dropped would look like an empty one.
       Refusal.because("the table " + identifier.get() + " is not there any more: it was dropped or renamed",
           "TABLE_OR_VIEW_NOT_FOUND", "relationName", identifier.get().toString());
     }
     return found;
+  }
+
+  /** Whether a table has become one of another source. */
+  private static boolean isOfOthers(CatalogTable table) {
+    Object provider = table.provider().isDefined() ? table.provider().get() : MosaicProvider.NAME;
+    return !MosaicProvider.NAME.equalsIgnoreCase((String) provider)
+        && !MosaicProvider.class.getName().equals(provider);
   }
 
   static TreeNode named(TreeNode node, CatalogTable found) {
