@@ -120,6 +120,20 @@ def test_tokens_stand_for_what_their_rules_say(data: st.DataObject, num_rules: i
     assert catalog.is_sorted == all(left < right for left, right in pairwise(expanded))
 
 
+def test_tokens_longer_than_a_name_may_be_are_not_expanded() -> None:
+    rules = [(97, 97), *((128 + rule, 128 + rule) for rule in range(30))]
+    # A token that seems to be short, because the length of its long part is cut off at the limit.
+    rules.append((127 + len(rules), 97))
+    content = varint(1) + varint(1) + b"\x01" + varint(len(rules)) + b"".join(map(bytes, rules))
+    for symbol, expanded in ((97, "a"), (128 + 8, 512 * "a")):
+        named = content + varint(0) + text(bytes([symbol])) + b"\x03\x01"
+        assert schema_content.parse(named, Limits(max_name_bytes=600)).names() == [expanded]
+    for symbol in (128 + 9, 127 + len(rules)):
+        named = content + varint(0) + text(bytes([symbol])) + b"\x03\x01"
+        with pytest.raises(pymosaic.LimitExceededError, match="max_name_bytes"):
+            schema_content.parse(named, Limits(max_name_bytes=600))
+
+
 def test_a_token_without_a_rule_is_refused() -> None:
     for symbol in (0x81, 0xFF):
         column = (bytes([0x80, symbol]), b"\x03\x01")

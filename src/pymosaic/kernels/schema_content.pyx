@@ -100,10 +100,11 @@ cdef int prepare_rules(Expander* expander, Cursor* cursor, int64_t longest) exce
                 return corrupt(STRUCTURE, cursor.position + 2 * rule + side,
                                b"a BPE rule refers to itself or to a later rule")
             length += expander.lengths[symbol]
-        # Saturate: a name this long is refused where it is used.
+        # Saturate: a name this long is refused where it is used. Nothing that has such a symbol is
+        # kept, because its length is not that of what expand_symbol would write.
         expander.lengths[0x80 + rule] = length if length <= longest else longest + 1
         expander.starts[0x80 + rule] = -1
-        if length <= KEPT_EXPANSION:
+        if length <= min(longest, KEPT_EXPANSION):
             reserve(kept, length)
             expand_symbol(expander, pair[0], kept.data + kept.size)
             expand_symbol(expander, pair[1], kept.data + kept.size + expander.lengths[pair[0]])
