@@ -117,3 +117,12 @@ def test_texts_that_are_missing() -> None:
     rows = JsonRows(pa.record_batch({"a": pa.nulls(1)}), to_json)
     with pytest.raises(KeyError):
         rows.line(0, ["{"], {})
+
+
+@pytest.mark.parametrize(
+    ("texts", "error"), [([], ValueError), (["null"] * 4, ValueError), ("null", TypeError)]
+)
+def test_texts_that_are_not_those_of_the_rows(texts: Any, error: type[Exception]) -> None:
+    rows = JsonRows(pa.record_batch({"a": pa.nulls(3)}), to_json)
+    with pytest.raises(error):
+        rows.line(2, ["{"], {0: texts})

@@ -96,6 +96,7 @@ cdef class JsonRows:
         """
         cdef ByteVector* line = &self.line_buffer
         cdef int64_t column
+        cdef list values
         if not 0 <= row < self.batch.length:
             raise IndexError("row out of range")
         if len(heads) != self.batch.n_children:
@@ -104,7 +105,10 @@ cdef class JsonRows:
         for column in range(self.batch.n_children):
             append_text(line, heads[column])
             if self.kinds[column] == OTHER:
-                append_text(line, texts[column][row])
+                values = texts[column]
+                if len(values) != self.batch.length:
+                    raise ValueError("there must be a text for each row")
+                append_text(line, values[row])
             else:
                 self.append_value(line, self.batch.children[column], self.kinds[column],
                                   row + self.batch.offset)
