@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.ipc
@@ -36,6 +37,10 @@ LIMITS = pymosaic.Limits(
     max_row_group_bytes=8 << 20,
     max_table_bytes=16 << 20,
 )
+# Below what kernels take room for at once.
+TIGHT = replace(
+    LIMITS, max_block_bytes=16 << 10, max_columns=200, max_name_bytes=40, max_names_bytes=2_000
+)
 _COLUMNS_ALONE = 4
 _ROW_GROUPS = 4
 # Statistics of a forged row group are of any number of rows; as Python objects they cost.
@@ -53,8 +58,11 @@ def _refused(error: pymosaic.MosaicError) -> str:
 
 def fuzz_open(recipe: bytes) -> str:
     """Open a file and ask for all that is known without reading its buckets."""
+    data = assemble(recipe)
+    with suppress(pymosaic.MosaicError), pymosaic.MosaicFile(data, limits=TIGHT):
+        pass
     try:
-        with pymosaic.MosaicFile(assemble(recipe), limits=LIMITS) as file:
+        with pymosaic.MosaicFile(data, limits=LIMITS) as file:
             schema = file.schema
             assert schema.names == file.column_names
             assert len(schema) == file.num_columns
