@@ -1,6 +1,7 @@
 """Reads: where from, what is narrowed, what is wrong with files; sessions without `enable`."""
 
 import datetime
+import json
 import os
 import subprocess
 import sys
@@ -24,6 +25,25 @@ from pymosaic.spark.types import spark_schema
 def _reader(path: Path, columns: list[str], **options: str) -> MosaicReader:
     schema = spark_schema(pymosaic.dataset(str(path)).scan(columns).schema)
     return MosaicReader(SourceOptions.parse({"path": str(path), **options}), schema)
+
+
+def test_rows_of_small_files_are_handed_over_together(tmp_path):
+    sizes = [1, 2, 5_000, 3, 0, 4_095, 10, 4]
+    starts = np.cumsum([0, *sizes])
+    for number, (start, size) in enumerate(zip(starts.tolist(), sizes, strict=False)):
+        table = pa.table({"n": range(start, start + size)}, pa.schema({"n": pa.int64()}))
+        pymosaic.write_table(table, tmp_path / f"{number}.mosaic")
+
+    def batches(**pushed: object) -> list[list[int]]:
+        reader = _reader(tmp_path, ["n"], _pushed=json.dumps({"parallelism": 1, **pushed}))
+        [split] = reader.partitions()
+        return [batch["n"].to_pylist() for batch in reader.read(split)]
+
+    found = batches()
+    assert [len(batch) for batch in found] == [3, 5_000, 4_098, 14]
+    assert [row for batch in found for row in batch] == list(range(sum(sizes)))
+    # A limit is not kept waiting.
+    assert batches(limit=2) == [[0], [1]]
 
 
 def test_patterns_and_lists(spark, wide):

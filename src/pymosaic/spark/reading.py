@@ -38,6 +38,9 @@ _OPEN_COST = 1 << 20
 _PIECE_BYTES = 8 << 20
 _WHOLE_FILES = 1 << 62
 _DEFAULT_PARALLELISM = 8
+# Smaller batches are joined, until they have so many rows or bytes.
+_JOINED_ROWS = 1 << 12
+_JOINED_BYTES = 1 << 20
 
 
 _BatchWithMetadata: TypeAlias = tuple[pa.RecordBatch, pa.StructArray | None]
@@ -91,13 +94,13 @@ class BatchReader:
         """Read the rows of a task."""
         if self.task is None or not split.pieces:
             return
+        converted = (self._converted(*found) for found in self._batches(self.task, split))
         left = self.limit
-        for batch, metadata in self._batches(self.task, split):
-            converted = self._converted(batch, metadata)
+        for batch in _joined_batches(converted) if left is None else converted:
             if left is not None:
-                converted = converted.slice(0, left)
-                left -= converted.num_rows
-            yield from _sliced(converted, self.max_batch_bytes)
+                batch = batch.slice(0, left)
+                left -= batch.num_rows
+            yield from _sliced(batch, self.max_batch_bytes)
             if left == 0:
                 return
 
@@ -208,6 +211,24 @@ def _cast(column: pa.Array | None, field: pa.Field, num_rows: int) -> pa.Array:
         raise DatasetError(
             f"column {field.name!r} is {column.type} and cannot be read as {field.type}: {error}"
         ) from error
+
+
+def _joined_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Join small batches, as of many small files: each costs Spark a step for every column."""
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        is_small = batch.num_rows < _JOINED_ROWS and batch.nbytes < _JOINED_BYTES
+        if is_small:
+            held.append(batch)
+            rows, size = rows + batch.num_rows, size + batch.nbytes
+        if held and (not is_small or rows >= _JOINED_ROWS or size >= _JOINED_BYTES):
+            yield pa.concat_batches(held)
+            held, rows, size = [], 0, 0
+        if not is_small:
+            yield batch
+    if held:
+        yield pa.concat_batches(held)
 
 
 def _sliced(batch: pa.RecordBatch, max_bytes: int) -> Iterator[pa.RecordBatch]:
