@@ -9,7 +9,6 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
-from pymosaic.arrow.structs import Structs
 from pymosaic.datasets.path_patterns import find_wildcard
 from pymosaic.file.projection import Columns
 from pymosaic.file.reader import MosaicFile, Types, schema_metadata
@@ -18,6 +17,7 @@ from pymosaic.keywords import checked_keywords
 from pymosaic.limits import Limits
 
 if TYPE_CHECKING:
+    from pymosaic.arrow.structs import Structs
     from pymosaic.datasets.dataset import Dataset
     from pymosaic.datasets.discovery import DatasetSource
     from pymosaic.file.metadata import FileMetadata
@@ -165,6 +165,10 @@ def _structs(opened: MosaicFile | Dataset) -> Structs | None:
         metadata = schema_metadata(opened)
     else:
         metadata = opened.schema.metadata or {}
+    if not metadata:
+        return None
+    from pymosaic.arrow.structs import Structs
+
     return Structs.recorded(metadata)
 
 

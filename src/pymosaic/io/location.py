@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit, urlunsplit
 
 __all__ = ["Location", "without_secrets"]
 
@@ -18,6 +17,8 @@ class Location(NamedTuple):
 
 def without_secrets(uri: str) -> str:
     """The URI without passwords and query parameters (keys), for messages."""
+    from urllib.parse import urlsplit, urlunsplit  # local files do not need it
+
     parts = urlsplit(uri)
     user, at, host = parts.netloc.rpartition("@")
     netloc = f"***@{host}" if at and ":" in user else parts.netloc
