@@ -31,9 +31,7 @@ CAPABILITIES = {
         "Spark's parser refuses them",
         "PARSE_SYNTAX_ERROR",
     ),
-    "time": Capability(
-        (4, 1), "`TIME` columns", "Spark has no such type", "UNSUPPORTED_TYPED_LITERAL"
-    ),
+    "time": Capability((4, 1), "`TIME` columns", "Spark has no such type", "UNSUPPORTED_"),
     "void": Capability(
         (4, 1),
         "`VOID` columns in Parquet files",
