@@ -176,6 +176,37 @@ def test_both_ways_make_the_same_files(spark, tmp_path, monkeypatch):
     assert ways[0] == ways[1] == ways[2]
 
 
+def test_batches_of_a_file_have_one_dictionary(spark):
+    """Spark puts a new object around it for each batch; names would be looked up for each."""
+    jvm = spark.sparkContext._jvm
+    frame = spark.range(1).selectExpr("id AS e", "'f' AS f", "id AS v")
+    loader = for_tasks(spark, "MosaicPacker", frame._jdf, 1, 16, 1).getClass().getClassLoader()
+    names = loader.loadClass("pymosaic.spark.MosaicPacker$Names")
+    [find] = [way for way in names.getDeclaredMethods() if way.getName() == "dictionaryOf"]
+    find.setAccessible(True)
+
+    def of_file() -> Any:
+        data = jvm.org.apache.parquet.bytes.BytesInput.fromInt(0)
+        plain = jvm.org.apache.parquet.column.Encoding.PLAIN
+        page = jvm.org.apache.parquet.column.page.DictionaryPage(data, 1, plain)
+        kinds = jvm.org.apache.parquet.column.values.dictionary.PlainValuesDictionary
+        return kinds.PlainBinaryDictionary(page)
+
+    def found(dictionary: Any) -> Any:
+        execution = jvm.org.apache.spark.sql.execution
+        text = jvm.org.apache.spark.sql.types.DataTypes.StringType
+        vector = execution.vectorized.OnHeapColumnVector(1, text)
+        vector.setDictionary(execution.datasources.parquet.ParquetDictionary(dictionary, False))
+        arguments = spark.sparkContext._gateway.new_array(jvm.Object, 1)
+        arguments[0] = vector
+        return find.invoke(None, arguments)
+
+    one, other = of_file(), of_file()
+    identity = jvm.java.lang.System.identityHashCode
+    assert identity(found(one)) == identity(found(one)) == identity(one)
+    assert identity(found(other)) == identity(other) != identity(one)
+
+
 def test_row_groups_have_dictionaries_of_their_own(spark, tmp_path):
     """A batch of Spark has 4,096 rows: a row group has several, and then other names come."""
     random = np.random.default_rng(3)
